@@ -1,0 +1,81 @@
+package checker
+
+import (
+	"context"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+// Verdict is what a checker thinks of a history. The zero value is Unknown, so
+// that whatever forgot to decide has not approved.
+type Verdict uint8
+
+const (
+	// Unknown: no data, a limit reached, or a premise that did not hold.
+	Unknown Verdict = iota
+	// Valid: something was compared and all of it held.
+	Valid
+	// Invalid: an anomaly was found, and there is a witness for it.
+	Invalid
+)
+
+// String returns valid, invalid or unknown.
+func (v Verdict) String() string {
+	switch v {
+	case Valid:
+		return "valid"
+	case Invalid:
+		return "invalid"
+	}
+	return "unknown"
+}
+
+// Worst returns the worse of two verdicts: invalid, then unknown, then valid.
+func Worst(a, b Verdict) Verdict {
+	if a == Invalid || b == Invalid {
+		return Invalid
+	}
+	if a == Unknown || b == Unknown {
+		return Unknown
+	}
+	return Valid
+}
+
+// Anomaly is one violation with the smallest piece of history that shows it.
+type Anomaly struct {
+	Name    string   // the field's own term: nonlinearizable, fork, finality-reverted, …
+	Message string   // one or more full sentences for the person at the terminal
+	Witness []Ref    // the ops that show it, in history order
+	Nodes   []string // nodes involved
+}
+
+// Ref points at one op of the history.
+type Ref struct {
+	Index int    // position in History.Ops
+	Op    string // the op as its EDN line, without the newline
+}
+
+// Stat is one measured figure that is reported but not judged.
+type Stat struct {
+	Name  string
+	Value string
+}
+
+// Result is the judgement of one checker.
+type Result struct {
+	Checker   string
+	Verdict   Verdict
+	Reason    string // one short sentence: why not valid, or what was compared
+	Facts     int    // how many facts were compared; zero facts is never Valid
+	Anomalies []Anomaly
+	Warnings  []string // looks odd, but is allowed under the network's profile
+	Stats     []Stat
+}
+
+// Checker judges a history. Check must not change the history, must be safe to
+// run beside other checkers on the same one, ends early (Unknown) when ctx
+// does, and never panics on a malformed history.
+type Checker interface {
+	Name() string
+	Check(ctx context.Context, h *history.History) Result
+}

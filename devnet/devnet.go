@@ -1,0 +1,42 @@
+package devnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Node is one node of a network as everybody else sees it. It never changes
+// during a run: a restarted node comes back under the same endpoints.
+type Node struct {
+	Name    string            `json:"name"`
+	HTTP    string            `json:"http"`              // JSON-RPC over HTTP, a URL
+	WS      string            `json:"ws,omitempty"`      // JSON-RPC over WebSocket, a URL
+	Metrics map[string]string `json:"metrics,omitempty"` // Prometheus endpoints: geth, cometbft → URL
+	Comet   string            `json:"comet,omitempty"`   // CometBFT's own RPC, a URL
+	P2P     map[string]string `json:"p2p,omitempty"`     // protocol → host:port it listens on
+	Dir     string            `json:"dir,omitempty"`     // data directory
+	Log     string            `json:"log,omitempty"`     // log file
+}
+
+// Identity names one incarnation of an operating system process, so that a
+// signal never reaches a stranger that was given the same pid.
+type Identity struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // start time in clock ticks since boot: field 22 of /proc/PID/stat
+}
+
+// String renders the identity as pid@start.
+func (id Identity) String() string { return fmt.Sprintf("%d@%d", id.PID, id.Start) }
+
+// Network is a running network of nodes.
+type Network interface {
+	// Nodes lists the nodes in a fixed order.
+	Nodes() []Node
+	// Close stops what the network owns; it is idempotent.
+	Close(ctx context.Context) error
+}
+
+// ErrNoControl is returned for process and link faults on a network whose
+// nodes jepgo did not start.
+var ErrNoControl = errors.New("network was not started by jepgo, so its processes and links are out of reach")

@@ -1,3 +1,10 @@
+// Package devnet says what a network under test is: nodes with endpoints, and,
+// where jepgo started them, processes that can be named without doubt. The
+// providers are packages below it: embedded starts validators of its own, attach
+// joins a network that runs already; link is the network between the nodes.
+//
+// Bounds: an Identity holds for one boot of one machine, because start times
+// count from the boot. It is not for containers that hide /proc.
 package devnet
 
 import (

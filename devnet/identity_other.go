@@ -1,0 +1,23 @@
+//go:build !linux
+
+package devnet
+
+import (
+	"errors"
+	"syscall"
+)
+
+// errNotLinux is the answer of everything here on other systems.
+var errNotLinux = errors.New("process identities need Linux: they are read from /proc")
+
+// Lookup needs Linux.
+func Lookup(pid int) (Identity, error) { return Identity{}, errNotLinux }
+
+// Alive is always false here: no incarnation can be known.
+func Alive(id Identity) bool { return false }
+
+// State needs Linux.
+func State(id Identity) (state byte, cpuTicks uint64, err error) { return 0, 0, errNotLinux }
+
+// Signal needs Linux.
+func Signal(id Identity, sig syscall.Signal) error { return errNotLinux }

@@ -1,0 +1,59 @@
+// Package report turns judgements into what people and programs read: one line,
+// a text for the terminal, results.json and results.edn. It decides nothing.
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/history"
+)
+
+// Judgement is what all checkers together say of one history.
+type Judgement struct {
+	File       string // as the user named it
+	Model      string // which rules judged it
+	Verdict    checker.Verdict
+	Results    []checker.Result
+	NotClaimed []string // what was deliberately not judged, and why
+	Ops        int
+	Elapsed    time.Duration
+	Cut        *history.CutError // not nil when the history ends early
+}
+
+// Reason is one short sentence: the first anomaly, else why it is unknown, else
+// what was compared.
+func (j *Judgement) Reason() string {
+	var facts int
+	for _, want := range []checker.Verdict{checker.Invalid, checker.Unknown} {
+		for _, r := range j.Results {
+			if r.Verdict != want || j.Verdict != want {
+				continue
+			}
+			if r.Reason != "" {
+				return r.Checker + ": " + oneLine(r.Reason)
+			}
+			if len(r.Anomalies) > 0 {
+				return r.Checker + ": " + r.Anomalies[0].Name
+			}
+			return r.Checker
+		}
+	}
+	for _, r := range j.Results {
+		facts += r.Facts
+	}
+	if j.Verdict == checker.Valid {
+		return fmt.Sprintf("%d ops, %d facts compared", j.Ops, facts)
+	}
+	return "nothing was judged"
+}
+
+// Line is the line that jepgo check prints for a file: name, verdict and reason
+// with tabs between them.
+func (j *Judgement) Line() string {
+	return fmt.Sprintf("%s\t%s\t%s", j.File, j.Verdict, j.Reason())
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

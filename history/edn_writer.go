@@ -7,7 +7,9 @@ import (
 )
 
 // Append writes v as EDN on one line to dst, as Clojure prints it, and returns
-// the longer slice. What it writes can be read back to an equal value.
+// the longer slice. What it writes reads back as an equal value, except that a
+// keyword, symbol or character that EDN has no way to write becomes a string,
+// and such a tag is left out.
 func (v Value) Append(dst []byte) []byte {
 	switch v.kind {
 	case Bool:
@@ -16,14 +18,16 @@ func (v Value) Append(dst []byte) []byte {
 		return strconv.AppendInt(dst, int64(v.num), 10)
 	case Float:
 		return appendFloat(dst, math.Float64frombits(v.num))
-	case Number, Symbol:
+	case Number:
 		return append(dst, v.str...)
+	case Symbol:
+		return appendSymbol(dst, v.str)
 	case String:
 		return appendString(dst, v.str)
 	case Char:
 		return appendChar(dst, v.str)
 	case KeywordKind:
-		return append(append(dst, ':'), v.str...)
+		return appendKeyword(dst, v.str)
 	case List:
 		return append(appendForms(append(dst, '('), v.list), ')')
 	case Vector:
@@ -33,11 +37,12 @@ func (v Value) Append(dst []byte) []byte {
 	case Map:
 		return appendMap(dst, v.list)
 	case Tagged:
-		dst = append(append(append(dst, '#'), v.str...), ' ')
-		if len(v.list) == 0 {
-			return append(dst, "nil"...)
+		if isToken(v.str) {
+			dst = append(append(append(dst, '#'), v.str...), ' ')
 		}
-		return v.list[0].Append(dst)
+		if len(v.list) > 0 {
+			return v.list[0].Append(dst)
+		}
 	}
 	return append(dst, "nil"...)
 }
@@ -129,31 +134,59 @@ func escapeOf(c byte) byte {
 	return 0
 }
 
+// appendSymbol writes a name that reads back as a symbol and not as a number,
+// nil or a boolean.
+func appendSymbol(dst []byte, name string) []byte {
+	if !isSymbol(name) {
+		return appendString(dst, name)
+	}
+	return append(dst, name...)
+}
+
+func isSymbol(name string) bool {
+	switch name {
+	case "nil", "true", "false", "NaN", "Infinity", "-Infinity":
+		return false
+	}
+	if !isToken(name) || name[0] == ':' || name[0] == '#' {
+		return false
+	}
+	first := name
+	if len(name) > 1 && (name[0] == '-' || name[0] == '+') {
+		first = name[1:]
+	}
+	return first[0] < '0' || first[0] > '9'
+}
+
 func appendChar(dst []byte, s string) []byte {
+	r, n := utf8.DecodeRuneInString(s)
+	if n != len(s) || r > 0xffff || r == utf8.RuneError && n < 3 {
+		return appendString(dst, s) // the JVM's characters have 16 bits
+	}
 	dst = append(dst, '\\')
-	if name := charName(s); name != "" {
+	if name := charName(r); name != "" {
 		return append(dst, name...)
 	}
-	if r, n := utf8.DecodeRuneInString(s); n == len(s) && r < ' ' {
+	if r < ' ' || r == 0x7f {
 		const hex = "0123456789abcdef"
 		return append(dst, 'u', '0', '0', hex[r>>4&15], hex[r&15])
 	}
 	return append(dst, s...)
 }
 
-func charName(s string) string {
-	switch s {
-	case "\n":
+func charName(r rune) string {
+	switch r {
+	case '\n':
 		return "newline"
-	case " ":
+	case ' ':
 		return "space"
-	case "\t":
+	case '\t':
 		return "tab"
-	case "\r":
+	case '\r':
 		return "return"
-	case "\f":
+	case '\f':
 		return "formfeed"
-	case "\b":
+	case '\b':
 		return "backspace"
 	}
 	return ""

@@ -1,0 +1,171 @@
+package history
+
+import (
+	"bytes"
+	"io"
+	"unicode/utf8"
+)
+
+// ednReader reads the ops of an EDN history: one map after another, or one
+// vector or list of maps.
+type ednReader struct {
+	forms
+	fields  []Field // unused part of the current block of extra fields
+	begun   bool
+	closing byte // ends the vector or list that holds the ops; 0 outside
+	whole   bool // the input was one vector or list, and it is over
+	some    bool // an op was read
+	failed  error
+}
+
+func newEDNReader(r io.Reader) *ednReader {
+	return &ednReader{forms: forms{scanner: scanner{source: r}}}
+}
+
+// Read returns the next op.
+func (r *ednReader) Read() (Op, error) {
+	var op Op
+	if r.failed == nil {
+		r.failed = r.next(&op)
+	}
+	if r.failed != nil {
+		return Op{}, r.failed
+	}
+	r.some = true
+	return op, nil
+}
+
+func (r *ednReader) next(op *Op) error {
+	if !r.begun {
+		r.begun = true
+		r.byteOrderMark()
+	}
+	prefixed := false // a tag or metadata stands before what comes
+	for {
+		c, ok := r.skip()
+		if !prefixed {
+			r.opened = r.offset()
+			r.limit = r.opened + maxOp
+			r.forget()
+		}
+		switch {
+		case !ok && r.err == io.EOF && !prefixed && r.closing == 0:
+			return io.EOF
+		case !ok:
+			return r.ended()
+		case c == '{' && !r.whole:
+			r.pos++
+			return r.op(op, "")
+		case c == '#':
+			space, kind, err := r.prefix()
+			if err != nil {
+				return err
+			}
+			if kind == isMap {
+				return r.op(op, space)
+			}
+			prefixed = prefixed || kind == isTag
+		case c == '^':
+			r.pos++
+			if err := r.discard(1); err != nil {
+				return err
+			}
+			prefixed = true
+		case prefixed || r.whole:
+			return r.notAnOp(c)
+		case c == r.closing:
+			r.pos++
+			r.closing, r.whole = 0, true
+		case (c == '[' || c == '(') && r.closing == 0 && !r.some:
+			r.pos++
+			r.closing = ']'
+			if c == '(' {
+				r.closing = ')'
+			}
+		default:
+			return r.notAnOp(c)
+		}
+	}
+}
+
+// forget makes room for the next op.
+func (r *ednReader) forget() {
+	r.count = 0
+	r.stack = r.stack[:0]
+	if cap(r.stack) > 1<<16 {
+		r.stack = nil
+	}
+}
+
+func (r *ednReader) byteOrderMark() {
+	for r.end < 3 && r.more() {
+	}
+	if bytes.HasPrefix(r.buf[:r.end], []byte("\ufeff")) {
+		r.pos = 3
+	}
+}
+
+// prefixKind says what a # at the top began.
+type prefixKind uint8
+
+const (
+	isNothing prefixKind = iota // a comment, or a form that was discarded
+	isTag                       // the tag of the form that follows
+	isMap                       // a namespaced map, read up to behind its brace
+)
+
+func (r *ednReader) prefix() (space string, kind prefixKind, err error) {
+	r.pos++
+	c, ok := r.peek()
+	if !ok {
+		return "", isNothing, r.ended()
+	}
+	switch c {
+	case '_':
+		r.pos++
+		return "", isNothing, r.discard(1)
+	case '!':
+		r.comment()
+		return "", isNothing, nil
+	case '^':
+		return "", isNothing, nil
+	case ':':
+		if space, err = r.namespace(); err != nil {
+			return "", isNothing, err
+		}
+		if r.whole {
+			return "", isNothing, r.notAnOp(c)
+		}
+		r.pos++
+		return space, isMap, nil
+	case '{', '"', '#', '\'':
+		r.pos--
+		return "", isNothing, r.notAnOp('#')
+	}
+	_, err = r.tag()
+	return "", isTag, err
+}
+
+// notAnOp returns the error for what starts with c where an op should.
+func (r *ednReader) notAnOp(c byte) error {
+	if r.whole {
+		return r.fail(r.pos, "history is one vector or list of ops, but %s follows its end", r.ahead())
+	}
+	if isDelimiter(c) && bytes.IndexByte([]byte(`"\[(`), c) < 0 {
+		return r.unexpected(c)
+	}
+	note := ""
+	if !utf8.Valid(r.buf[r.pos:min(r.pos+8, r.end)]) {
+		note = ": this is not EDN text"
+	}
+	return r.fail(r.pos, "expected an op such as {:type :invoke, :process 0, :f :read, :value nil}, found %s%s", r.ahead(), note)
+}
+
+// ahead quotes what comes next, to the end of the line at most.
+func (r *ednReader) ahead() string {
+	text := r.buf[r.pos:r.end]
+	if at := bytes.IndexByte(text, '\n'); at >= 0 {
+		text = text[:at]
+	}
+	return quote(bytes.TrimRight(text, "\r"))
+}

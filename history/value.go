@@ -48,6 +48,10 @@ func Keyword(name string) Value { return Value{kind: KeywordKind, str: name} }
 // Vec returns a vector.
 func Vec(vs ...Value) Value { return Value{kind: Vector, list: vs} }
 
+// SetOf returns a set of those elements, in the order given; the caller sees to
+// it that none occurs twice.
+func SetOf(vs ...Value) Value { return Value{kind: Set, list: vs} }
+
 // MapOf returns a map from alternating keys and values.
 func MapOf(kvs ...Value) Value { return Value{kind: Map, list: kvs} }
 

@@ -1,3 +1,13 @@
+// Package link is the network between the nodes, seen as directed edges that can
+// be cut and healed, with counters that prove it. Proxy is the mechanism that
+// needs no privileges: TCP proxies in this process.
+//
+// Guarantees: Cut and Heal are in force when they return; every byte is counted
+// either as delivered or as dropped. Package linktest holds every mechanism to
+// the contract of Link. Cost of the proxy: two copies a byte and one goroutine a
+// direction; tens of nodes, not thousands.
+//
+// It is not for RPC and metrics: watching a node must work during a cut.
 package link
 
 import "fmt"

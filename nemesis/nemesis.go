@@ -1,3 +1,18 @@
+// Package nemesis breaks a network on purpose and takes every break back.
+//
+// A fault is four verbs and a proof: apply, probe that it bites, undo, verify
+// that it is undone. The exact undo is on disk, fsynced, before the fault is
+// applied (see Ledger), so that Heal can finish in another process whatever
+// ended this one. Every random choice comes from one *rand.Rand: the same seed
+// and the same nodes give the same faults on the same targets.
+//
+// Guarantees: a signal reaches only the very incarnation that it was meant for;
+// a fault that was not seen to bite is reported as one without evidence; a fault
+// whose undoing was not seen is reported as not undone; nothing is undone that
+// this ledger did not add. Bounds: one fault is in force at a time, and every
+// wait for a condition has a limit.
+//
+// It is not for judging: what a fault did to the chain is for the checkers.
 package nemesis
 
 import (
@@ -30,33 +45,42 @@ type Net struct {
 	Links     link.Link // nil when there are none
 }
 
-// Fault is one kind of fault. The nemesis drives it through its life: Apply,
-// Probe while it is in force, Undo, VerifyUndone. One instance has at most one
-// application in force.
+// Fault is one kind of fault. The nemesis drives it through its life: Plan,
+// then Apply, Probe while it is in force, Undo, VerifyUndone.
 type Fault interface {
-	Name() string // partition, kill, pause
+	// Name is what --nemesis takes: partition, kill:one, …
+	Name() string
+	// Start and Stop are the :f of its ops: start-partition and stop-partition,
+	// kill and start, pause and resume.
+	Start() string
+	Stop() string
+	// Explain says in one paragraph what the fault does, how it is seen to bite
+	// and how it is seen to be undone.
+	Explain() string
+	// Possible returns why the fault cannot work on that many nodes, or on nodes
+	// whose processes and links are out of reach (control is false); else nil.
+	Possible(nodes int, control bool) error
 	// Plan draws targets from rng and returns the application, untouched yet.
 	Plan(net Net, rng *rand.Rand) (Application, error)
 }
 
-// Application is one planned fault on chosen targets.
+// Application is one planned fault on chosen targets. It is used by one
+// goroutine. Each wait in it ends with its context.
 type Application interface {
-	// Start and Stop name the :f of the nemesis ops: start-partition and
-	// stop-partition, kill and start, pause and resume.
-	Start() string
-	Stop() string
 	// Value describes the targets, as Jepsen's nemesis ops do.
 	Value() history.Value
-	// Undo lists the exact steps that take it back, for the ledger. They are on
+	// UndoSteps lists the exact steps that take it back, for the ledger. They are on
 	// disk before Apply is called.
 	UndoSteps() []Step
 	Apply(ctx context.Context) error
 	// Probe waits until the fault is seen to bite and returns the evidence;
 	// an error says that it could not be seen.
 	Probe(ctx context.Context) (history.Value, error)
+	// Undo takes it back, also when Apply failed half-way. It is idempotent.
 	Undo(ctx context.Context) error
-	// VerifyUndone waits until the target is seen to be as before.
-	VerifyUndone(ctx context.Context) error
+	// VerifyUndone waits until the targets are seen to be as before and returns
+	// the evidence; an error says what is still broken.
+	VerifyUndone(ctx context.Context) (history.Value, error)
 }
 
 // Step is one undo as the ledger keeps it: enough for another process to take
@@ -67,3 +91,10 @@ type Step struct {
 	Target devnet.Identity `json:"target,omitzero"`
 	Edges  []link.Edge     `json:"edges,omitempty"`
 }
+
+// Kinds of steps.
+const (
+	stepLinks  = "links"  // heal Edges; they are gone with the process that owns them
+	stepResume = "resume" // SIGCONT to Target
+	stepStart  = "start"  // start Node again, whose incarnation Target was killed
+)

@@ -1,0 +1,216 @@
+package nemesis
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/history"
+)
+
+// Grudge says who hears nothing from whom: node → the nodes it hears nothing
+// from, in the order of the network. A node that hears everybody has no entry,
+// and no node holds a grudge against itself.
+type Grudge map[string][]string
+
+// edges lists the directed edges that the grudge cuts, in the order of nodes.
+func (g Grudge) edges(nodes []string) []link.Edge {
+	var es []link.Edge
+	for _, to := range nodes {
+		for _, from := range g[to] {
+			es = append(es, link.Edge{From: from, To: to})
+		}
+	}
+	return es
+}
+
+// value renders the grudge as the :cut of a nemesis op.
+func (g Grudge) value(nodes []string) history.Value {
+	var kvs []history.Value
+	for _, n := range nodes {
+		if len(g[n]) > 0 {
+			kvs = append(kvs, history.Text(n), history.SetOf(texts(g[n])...))
+		}
+	}
+	return history.MapOf(kvs...)
+}
+
+func texts(names []string) []history.Value {
+	vs := make([]history.Value, len(names))
+	for i, n := range names {
+		vs[i] = history.Text(n)
+	}
+	return vs
+}
+
+// grudgeKind is one way to split a network.
+type grudgeKind struct {
+	name string
+	doc  string
+	min  int // fewest nodes with which it cuts anything
+	// draw is pure: the same nodes and the same state of rng give the same
+	// grudge. It is called with at least min nodes.
+	draw func(nodes []string, rng *rand.Rand) Grudge
+}
+
+// grudgeKinds lists the ways to split a network. To add one, add a line.
+func grudgeKinds() []grudgeKind {
+	return []grudgeKind{
+		{"halves", "two random halves that do not hear each other", 2, halves},
+		{"one", "one random node alone", 2, isolate(func(int) int { return 1 })},
+		{"majority", "the largest minority (under half) apart from the majority", 3, isolate(minorityOf)},
+		{"minority-third", "the most nodes that are under a third, apart from the rest: what BFT tolerates", 4, isolate(underThird)},
+		{"majorities-ring", "every node hears a majority, no two hear the same one", 3, majoritiesRing},
+		{"bridge", "two halves that share only one node, which hears and is heard by all", 3, bridge},
+	}
+}
+
+// majorityOf is the least number of nodes that is more than half.
+func majorityOf(n int) int { return n/2 + 1 }
+
+// minorityOf is the largest number of nodes that is under half.
+func minorityOf(n int) int { return (n - 1) / 2 }
+
+// underThird is the largest number of nodes that is under a third.
+func underThird(n int) int { return (n - 1) / 3 }
+
+func shuffled(nodes []string, rng *rand.Rand) []string {
+	s := slices.Clone(nodes)
+	rng.Shuffle(len(s), func(i, j int) { s[i], s[j] = s[j], s[i] })
+	return s
+}
+
+// grudgeWhere is the grudge of every node against the others that it does not
+// hear.
+func grudgeWhere(nodes []string, hears func(to, from string) bool) Grudge {
+	g := Grudge{}
+	for _, to := range nodes {
+		for _, from := range nodes {
+			if from != to && !hears(to, from) {
+				g[to] = append(g[to], from)
+			}
+		}
+	}
+	return g
+}
+
+// split keeps side apart from all other nodes.
+func split(nodes, side []string) Grudge {
+	return grudgeWhere(nodes, func(to, from string) bool {
+		return slices.Contains(side, to) == slices.Contains(side, from)
+	})
+}
+
+func halves(nodes []string, rng *rand.Rand) Grudge {
+	return split(nodes, shuffled(nodes, rng)[:len(nodes)/2])
+}
+
+func isolate(size func(n int) int) func([]string, *rand.Rand) Grudge {
+	return func(nodes []string, rng *rand.Rand) Grudge {
+		return split(nodes, shuffled(nodes, rng)[:size(len(nodes))])
+	}
+}
+
+func bridge(nodes []string, rng *rand.Rand) Grudge {
+	s := shuffled(nodes, rng)
+	middle, rest := s[0], s[1:]
+	side := rest[:len(rest)/2]
+	return grudgeWhere(nodes, func(to, from string) bool {
+		return to == middle || from == middle || slices.Contains(side, to) == slices.Contains(side, from)
+	})
+}
+
+// ringTries bounds the search for a random ring in which no two nodes hear the
+// same majority; failing is rare, and then the exact ring serves.
+const ringTries = 32
+
+func majoritiesRing(nodes []string, rng *rand.Rand) Grudge {
+	order := shuffled(nodes, rng)
+	if len(nodes) > 5 {
+		for range ringTries {
+			if g, ok := randomRing(nodes, rng); ok {
+				return g
+			}
+		}
+	}
+	return exactRing(nodes, order)
+}
+
+// exactRing seats the nodes in a circle. Each hears the majority of consecutive
+// seats in whose middle it sits, and as the windows start at different seats no
+// two are the same.
+func exactRing(nodes, order []string) Grudge {
+	n, m := len(order), majorityOf(len(order))
+	seat := make(map[string]int, n)
+	for i, name := range order {
+		seat[name] = i
+	}
+	return grudgeWhere(nodes, func(to, from string) bool {
+		first := seat[to] - m/2
+		return ((seat[from]-first)%n+n)%n < m
+	})
+}
+
+// randomRing connects the node with the fewest connections to another of the
+// fewest until each hears a majority. ok is false when two nodes came to hear
+// the same nodes.
+func randomRing(nodes []string, rng *rand.Rand) (g Grudge, ok bool) {
+	n := len(nodes)
+	hears := make([][]bool, n)
+	degree := make([]int, n)
+	for i := range hears {
+		hears[i] = make([]bool, n)
+		hears[i][i] = true
+		degree[i] = 1
+	}
+	fewest := func(allowed func(int) bool) int {
+		best := -1
+		for _, i := range rng.Perm(n) {
+			if allowed(i) && (best < 0 || degree[i] < degree[best]) {
+				best = i
+			}
+		}
+		return best
+	}
+	for {
+		a := fewest(func(int) bool { return true })
+		if degree[a] >= majorityOf(n) {
+			break
+		}
+		b := fewest(func(i int) bool { return !hears[a][i] })
+		hears[a][b], hears[b][a] = true, true
+		degree[a]++
+		degree[b]++
+	}
+	for i := range n {
+		for j := range i {
+			if slices.Equal(hears[i], hears[j]) {
+				return nil, false
+			}
+		}
+	}
+	at := make(map[string]int, n)
+	for i, name := range nodes {
+		at[name] = i
+	}
+	return grudgeWhere(nodes, func(to, from string) bool { return hears[at[to]][at[from]] }), true
+}
+
+// grudgeNamed finds a kind by name.
+func grudgeNamed(name string) (grudgeKind, error) {
+	for _, k := range grudgeKinds() {
+		if k.name == name {
+			return k, nil
+		}
+	}
+	return grudgeKind{}, fmt.Errorf("grudge %q: unknown; expected one of %s", name, list(grudgeNames()))
+}
+
+func grudgeNames() []string {
+	var ns []string
+	for _, k := range grudgeKinds() {
+		ns = append(ns, k.name)
+	}
+	return ns
+}

@@ -1,0 +1,209 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/jepgo/jepgo/devnet"
+)
+
+// errLocked says that another process holds the ledger's lock.
+var errLocked = errors.New("locked by another process")
+
+// OwnerError is returned by Heal while the process that owns the ledger lives.
+type OwnerError struct {
+	Path  string // of the ledger
+	Owner devnet.Identity
+}
+
+func (e *OwnerError) Error() string {
+	return fmt.Sprintf("ledger %q: its owner, pid %d, still runs and heals by itself: stop that jepgo instead", e.Path, e.Owner.PID)
+}
+
+// HealReport is what Heal did.
+type HealReport struct {
+	Path    string          `json:"path"` // of the ledger
+	Owner   devnet.Identity `json:"owner,omitzero"`
+	Actions []HealAction    `json:"actions"` // in the order in which they were done
+}
+
+// HealAction is one undo step that Heal took.
+type HealAction struct {
+	Fault string `json:"fault"`
+	Step  Step   `json:"step"`
+	// Did is what was seen and done, in words.
+	Did string `json:"did"`
+	// Error says why the undo could not be verified, "" when it was.
+	Error string `json:"error,omitempty"`
+}
+
+// String renders the action as one line.
+func (a HealAction) String() string {
+	if a.Error != "" {
+		return fmt.Sprintf("%s: %s", a.Fault, a.Error)
+	}
+	return fmt.Sprintf("%s: %s", a.Fault, a.Did)
+}
+
+// healWait bounds the wait for one step.
+const healWait = 10 * time.Second
+
+// Heal takes back, newest first, whatever a ledger still holds after the process
+// that owned it has ended. path is the ledger or the directory of the run; a
+// directory without a ledger has nothing to heal. It is safe to call again, also
+// when an earlier call was itself ended half-way.
+//
+// A resume step is a SIGCONT to the process that was stopped, if that very one
+// still lives. Links are gone with their owner. A node that was killed stays so:
+// the nodes of a run end with its owner.
+//
+// It returns an *OwnerError while the owner lives, and an error, beside the
+// report, when the undoing of any step could not be verified: what is then left
+// stays on the ledger. It waits at most 10 seconds for a step.
+func Heal(ctx context.Context, path string) (HealReport, error) {
+	given := path
+	path, err := ledgerPath(path)
+	report := HealReport{Path: path}
+	if err != nil {
+		return report, fmt.Errorf("ledger: %w", err)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0)
+	if errors.Is(err, os.ErrNotExist) && path != given {
+		return report, nil
+	}
+	if err != nil {
+		return report, fmt.Errorf("ledger: %w", err)
+	}
+	defer f.Close()
+	j, err := readJournal(path)
+	if err != nil {
+		return report, err
+	}
+	if j.owner != nil {
+		report.Owner = j.owner.Identity
+		if j.owner.Boot == bootID() && devnet.Alive(j.owner.Identity) {
+			return report, &OwnerError{path, j.owner.Identity}
+		}
+	}
+	if err := seize(ctx, f); err != nil {
+		return report, fmt.Errorf("ledger %q: %w", path, err)
+	}
+	// Whoever had the lock until now may have healed.
+	if j, err = readJournal(path); err != nil || len(j.pending) == 0 {
+		return report, err
+	}
+	if err := f.Truncate(j.size); err != nil { // what a torn line leaves would spoil the next
+		return report, fmt.Errorf("ledger: %w", err)
+	}
+	l := &Ledger{file: f, next: j.next, pending: j.pending}
+	sameBoot := j.owner.Boot == bootID()
+	var errs []error
+	for _, p := range slices.Backward(l.Pending()) {
+		clean := true
+		for _, s := range slices.Backward(p.Steps) {
+			did, err := s.takeBack(ctx, sameBoot)
+			action := HealAction{Fault: p.Fault, Step: s, Did: did}
+			if err != nil {
+				clean = false
+				action.Error = err.Error()
+				errs = append(errs, fmt.Errorf("%s: %w", p.Fault, err))
+			}
+			report.Actions = append(report.Actions, action)
+		}
+		if clean {
+			errs = append(errs, l.Done(p.ID))
+		}
+	}
+	return report, errors.Join(errs...)
+}
+
+func readJournal(path string) (*journal, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	j, err := replay(text)
+	if err != nil {
+		return nil, fmt.Errorf("ledger %q: %w", path, err)
+	}
+	return j, nil
+}
+
+// seize takes the lock. It waits, because the last threads of a process that was
+// just killed hold on to it for a moment, and so does another heal.
+func seize(ctx context.Context, f *os.File) error {
+	ctx, cancel := context.WithTimeout(ctx, healWait)
+	defer cancel()
+	return await(ctx, look, func() (string, error) {
+		err := lock(f)
+		if errors.Is(err, errLocked) {
+			return err.Error(), nil
+		}
+		return "", err
+	})
+}
+
+// takeBack undoes one step whose owner is gone, and says what it saw.
+func (s Step) takeBack(ctx context.Context, sameBoot bool) (did string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, healWait)
+	defer cancel()
+	switch {
+	case s.Kind == stepLinks:
+		return "the links ended with the process that owned them", nil
+	case s.Kind != stepResume && s.Kind != stepStart:
+		return "nothing", fmt.Errorf("ledger step %q: unknown, made by a newer jepgo", s.Kind)
+	case !sameBoot:
+		return fmt.Sprintf("%s (process %s) ended when the machine did", s.Node, s.Target), nil
+	case s.Kind == stepStart:
+		return s.takeBackKill(ctx)
+	}
+	return s.takeBackPause(ctx)
+}
+
+// takeBackKill waits, because the nodes of a run end with its owner. One that
+// lives on was never killed, and that is all that a kill has to undo.
+func (s Step) takeBackKill(ctx context.Context) (string, error) {
+	v := victim{s.Node, s.Target}
+	err := await(ctx, look, func() (string, error) {
+		if devnet.Alive(v.id) {
+			return "still runs", nil
+		}
+		return "", nil
+	})
+	if err != nil && ctx.Err() == context.DeadlineExceeded {
+		return fmt.Sprintf("%s still runs: it was not killed", v), nil
+	}
+	if err != nil {
+		return "nothing", err
+	}
+	return fmt.Sprintf("%s is gone, and its network with it", v), nil
+}
+
+func (s Step) takeBackPause(ctx context.Context) (string, error) {
+	v := victim{s.Node, s.Target}
+	did := fmt.Sprintf("%s was let go on", v)
+	err := await(ctx, look, func() (string, error) {
+		err := devnet.Signal(v.id, syscall.SIGCONT)
+		if errors.Is(err, os.ErrProcessDone) {
+			did = fmt.Sprintf("%s is gone", v)
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		state, _, err := devnet.State(v.id)
+		if err == nil && state == stopped {
+			return fmt.Sprintf("%s: still stopped after SIGCONT", v), nil
+		}
+		return "", nil // not stopped, or gone meanwhile
+	})
+	if err != nil {
+		return "nothing", err
+	}
+	return did, nil
+}

@@ -1,0 +1,241 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/history"
+)
+
+const (
+	partitionStart = "start-partition"
+	partitionStop  = "stop-partition"
+)
+
+// partitionFault cuts links by a grudge.
+type partitionFault struct{ kind *grudgeKind } // nil: another kind for each application
+
+// newPartition reads the part of --nemesis after the colon.
+func newPartition(spec string) (Fault, error) {
+	if spec == "" {
+		return partitionFault{}, nil
+	}
+	kind, err := grudgeNamed(spec)
+	if err != nil {
+		return nil, err
+	}
+	return partitionFault{&kind}, nil
+}
+
+func (p partitionFault) Name() string {
+	if p.kind == nil {
+		return "partition"
+	}
+	return "partition:" + p.kind.name
+}
+
+func (partitionFault) Start() string { return partitionStart }
+func (partitionFault) Stop() string  { return partitionStop }
+
+func (p partitionFault) Explain() string {
+	var b strings.Builder
+	b.WriteString("Cuts links between nodes by a grudge: node → the nodes it hears nothing from. " +
+		"Cuts are made in the links' proxies, edge by edge and direction by direction; RPC and metrics are never cut. " +
+		"It bites when, for every node of the grudge, bytes sent to it were dropped or dials to it led nowhere, " +
+		"and not one byte was delivered over a cut edge. " +
+		"It is undone when no edge is cut and bytes flow again on each edge that carried any before, " +
+		"between nodes that run. A TCP proxy cannot lose single packets: what a cut swallows ends that connection at the heal. ")
+	if p.kind == nil {
+		b.WriteString("Each application draws one of the grudges: ")
+	} else {
+		b.WriteString("The grudge: ")
+	}
+	for i, k := range p.kinds() {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		fmt.Fprintf(&b, "%s (%s)", k.name, k.doc)
+	}
+	b.WriteString(".")
+	return b.String()
+}
+
+func (p partitionFault) kinds() []grudgeKind {
+	if p.kind != nil {
+		return []grudgeKind{*p.kind}
+	}
+	return grudgeKinds()
+}
+
+func (p partitionFault) Possible(nodes int, control bool) error {
+	if !control {
+		return fmt.Errorf("nemesis %q: %w", p.Name(), devnet.ErrNoControl)
+	}
+	least := slices.MinFunc(p.kinds(), func(a, b grudgeKind) int { return a.min - b.min }).min
+	if nodes < least {
+		return fmt.Errorf("nemesis %q: needs at least %d nodes, and there are %d", p.Name(), least, nodes)
+	}
+	return nil
+}
+
+func (p partitionFault) Plan(net Net, rng *rand.Rand) (Application, error) {
+	if err := p.Possible(len(net.Nodes), net.Links != nil); err != nil {
+		return nil, err
+	}
+	kinds := slices.DeleteFunc(slices.Clone(p.kinds()), func(k grudgeKind) bool { return len(net.Nodes) < k.min })
+	kind := kinds[rng.IntN(len(kinds))]
+	grudge := kind.draw(net.Nodes, rng)
+	return &cut{net: net, kind: kind.name, grudge: grudge, edges: grudge.edges(net.Nodes)}, nil
+}
+
+// cut is one application of partition.
+type cut struct {
+	net    Net
+	kind   string
+	grudge Grudge
+	edges  []link.Edge
+
+	used   []link.Edge                 // edges that carried bytes before the cut
+	cutAt  map[link.Edge]link.Counters // when the last edge was cut
+	healAt map[link.Edge]link.Counters // when the last edge was healed
+}
+
+
+func (c *cut) Value() history.Value {
+	return history.MapOf(
+		history.Keyword("grudge"), history.Keyword(c.kind),
+		history.Keyword("cut"), c.grudge.value(c.net.Nodes))
+}
+
+func (c *cut) UndoSteps() []Step { return []Step{{Kind: stepLinks, Edges: c.edges}} }
+
+func (c *cut) counters() map[link.Edge]link.Counters {
+	m := make(map[link.Edge]link.Counters, len(c.edges))
+	for _, e := range c.edges {
+		m[e] = c.net.Links.Counters(e)
+	}
+	return m
+}
+
+func (c *cut) Apply(context.Context) error {
+	for _, e := range c.edges {
+		if c.net.Links.Counters(e).Bytes > 0 {
+			c.used = append(c.used, e)
+		}
+	}
+	var errs []error
+	for _, e := range c.edges {
+		errs = append(errs, c.net.Links.Cut(e))
+	}
+	c.cutAt = c.counters()
+	return errors.Join(errs...)
+}
+
+// Probe asks for evidence of every node of the grudge, not of every edge: two
+// nodes that had nothing to say to each other prove nothing.
+func (c *cut) Probe(ctx context.Context) (history.Value, error) {
+	err := await(ctx, look, func() (string, error) {
+		var deaf []string
+		for _, to := range c.net.Nodes {
+			bitten := len(c.grudge[to]) == 0
+			for _, from := range c.grudge[to] {
+				e := link.Edge{From: from, To: to}
+				was, is := c.cutAt[e], c.net.Links.Counters(e)
+				if n := is.Bytes - was.Bytes; n > 0 {
+					return "", fmt.Errorf("link %s: delivered %d bytes while cut", e, n)
+				}
+				bitten = bitten || is.Dropped > was.Dropped || is.RefusedDials > was.RefusedDials
+			}
+			if !bitten {
+				deaf = append(deaf, to)
+			}
+		}
+		if len(deaf) > 0 {
+			return "no bytes dropped and no dial refused on the cut links to " + list(deaf), nil
+		}
+		return "", nil
+	})
+	if err != nil {
+		return history.Value{}, err
+	}
+	var kvs []history.Value
+	for _, e := range c.edges {
+		was, is := c.cutAt[e], c.net.Links.Counters(e)
+		kvs = append(kvs, edgeValue(e), history.MapOf(
+			history.Keyword("dropped"), history.Int(is.Dropped-was.Dropped),
+			history.Keyword("refused-dials"), history.Int(is.RefusedDials-was.RefusedDials),
+			history.Keyword("delivered"), history.Int(is.Bytes-was.Bytes)))
+	}
+	return history.MapOf(kvs...), nil
+}
+
+func edgeValue(e link.Edge) history.Value {
+	return history.Vec(history.Text(e.From), history.Text(e.To))
+}
+
+func (c *cut) Undo(context.Context) error {
+	var errs []error
+	for _, e := range c.edges {
+		errs = append(errs, c.net.Links.Heal(e))
+	}
+	if c.healAt == nil {
+		c.healAt = c.counters()
+	}
+	return errors.Join(errs...)
+}
+
+// VerifyUndone does not ask for bytes where there never were any, nor where an
+// end does not run: silence there is no remnant of the cut.
+func (c *cut) VerifyUndone(ctx context.Context) (history.Value, error) {
+	err := await(ctx, look, func() (string, error) {
+		var shut, silent []string
+		for _, e := range c.edges {
+			switch {
+			case c.net.Links.IsCut(e):
+				shut = append(shut, e.String())
+			case c.expected(e) && c.net.Links.Counters(e).Bytes <= c.healAt[e].Bytes:
+				silent = append(silent, e.String())
+			}
+		}
+		switch {
+		case len(shut) > 0:
+			return "", fmt.Errorf("links %s: still cut", list(shut))
+		case len(silent) > 0:
+			return fmt.Sprintf("links %s: healed, but no bytes flow", list(silent)), nil
+		}
+		return "", nil
+	})
+	if err != nil {
+		return history.Value{}, err
+	}
+	var kvs []history.Value
+	for _, e := range c.edges {
+		kvs = append(kvs, edgeValue(e), history.MapOf(
+			history.Keyword("cut"), history.Flag(c.net.Links.IsCut(e)),
+			history.Keyword("bytes"), history.Int(c.net.Links.Counters(e).Bytes-c.healAt[e].Bytes)))
+	}
+	return history.MapOf(kvs...), nil
+}
+
+// expected reports whether bytes must flow on the healed edge.
+func (c *cut) expected(e link.Edge) bool {
+	return slices.Contains(c.used, e) && c.runs(e.From) && c.runs(e.To)
+}
+
+func (c *cut) runs(node string) bool {
+	if c.net.Processes == nil {
+		return true
+	}
+	id, ok := c.net.Processes.Identity(node)
+	if !ok {
+		return false
+	}
+	state, _, err := devnet.State(id)
+	return err == nil && devnet.Alive(id) && state != stopped
+}

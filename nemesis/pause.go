@@ -1,0 +1,168 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"syscall"
+
+	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/history"
+)
+
+const (
+	pauseStart = "pause"
+	pauseStop  = "resume"
+)
+
+// stopped is the state letter of a process that was stopped by a signal. (A
+// tracer's stop is t, which is not our doing.)
+const stopped = 'T'
+
+// pauseFault stops nodes with SIGSTOP and lets them go on with SIGCONT.
+type pauseFault struct{ targets targets }
+
+// newPause reads the part of --nemesis after the colon.
+func newPause(spec string) (Fault, error) {
+	t, err := parseTargets(spec)
+	return pauseFault{t}, err
+}
+
+func (p pauseFault) Name() string { return "pause" + p.targets.suffix() }
+
+func (pauseFault) Start() string { return pauseStart }
+func (pauseFault) Stop() string  { return pauseStop }
+
+func (p pauseFault) Explain() string {
+	return "Stops nodes with SIGSTOP, as a long garbage collection or a frozen virtual machine would, and lets them go on with SIGCONT; " +
+		"their connections stay open meanwhile. " +
+		"It bites when each process is seen stopped (state T) and uses no processor time between two looks. " +
+		"It is undone when each is no longer stopped and uses processor time again or is ready by RPC; " +
+		"a process that ended meanwhile has nothing left to undo. " +
+		p.targets.explain()
+}
+
+func (p pauseFault) Possible(nodes int, control bool) error {
+	return p.targets.check(p.Name(), nodes, control)
+}
+
+func (p pauseFault) Plan(net Net, rng *rand.Rand) (Application, error) {
+	vs, err := p.targets.plan(p.Name(), net, rng)
+	if err != nil {
+		return nil, err
+	}
+	return &pausing{net: net, victims: vs, ticks: make([]uint64, len(vs))}, nil
+}
+
+// pausing is one application of pause.
+type pausing struct {
+	net     Net
+	victims []victim
+	ticks   []uint64 // processor time used when last seen stopped
+}
+
+func (p *pausing) Value() history.Value { return history.Vec(texts(names(p.victims))...) }
+func (p *pausing) UndoSteps() []Step    { return steps(stepResume, p.victims) }
+
+func (p *pausing) Apply(context.Context) error {
+	var errs []error
+	for _, v := range p.victims {
+		errs = append(errs, devnet.Signal(v.id, syscall.SIGSTOP))
+	}
+	return errors.Join(errs...)
+}
+
+func (p *pausing) Probe(ctx context.Context) (history.Value, error) {
+	err := each(len(p.victims), func(i int) error {
+		v := p.victims[i]
+		twice := false // the look before this one found it stopped with p.ticks[i]
+		return await(ctx, look, func() (string, error) {
+			state, ticks, err := devnet.State(v.id)
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", v, err)
+			}
+			still := state == stopped && twice && ticks == p.ticks[i]
+			twice, p.ticks[i] = state == stopped, ticks
+			if still {
+				return "", nil
+			}
+			return fmt.Sprintf("%s: state %c, not seen standing still after SIGSTOP", v, state), nil
+		})
+	})
+	if err != nil {
+		return history.Value{}, err
+	}
+	var kvs []history.Value
+	for i, v := range p.victims {
+		kvs = append(kvs, history.Text(v.node), history.MapOf(append(identity(v.id),
+			history.Keyword("state"), history.Text(string(stopped)),
+			history.Keyword("cpu-ticks"), history.Int(int64(p.ticks[i])))...))
+	}
+	return history.MapOf(kvs...), nil
+}
+
+func (p *pausing) Undo(context.Context) error {
+	var errs []error
+	for i, v := range p.victims {
+		if state, ticks, err := devnet.State(v.id); err == nil && state == stopped {
+			p.ticks[i] = ticks
+		}
+		if err := devnet.Signal(v.id, syscall.SIGCONT); !errors.Is(err, os.ErrProcessDone) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p *pausing) VerifyUndone(ctx context.Context) (history.Value, error) {
+	seen := make([]history.Value, len(p.victims))
+	err := each(len(p.victims), func(i int) (err error) {
+		seen[i], err = p.verify(ctx, p.victims[i], p.ticks[i])
+		return err
+	})
+	if err != nil {
+		return history.Value{}, err
+	}
+	var kvs []history.Value
+	for i, v := range p.victims {
+		kvs = append(kvs, history.Text(v.node), seen[i])
+	}
+	return history.MapOf(kvs...), nil
+}
+
+// verify takes the first of two proofs: processor time, or readiness by RPC for
+// a node that idles.
+func (p *pausing) verify(ctx context.Context, v victim, ticks uint64) (history.Value, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ready := make(chan error, 1)
+	go func() { ready <- p.net.Processes.Ready(ctx, v.node) }()
+	answered := false
+	var evidence []history.Value
+	err := await(ctx, look, func() (string, error) {
+		select {
+		case err := <-ready:
+			answered = err == nil
+		default:
+		}
+		state, now, err := devnet.State(v.id)
+		switch {
+		case errors.Is(err, os.ErrProcessDone) || err == nil && !devnet.Alive(v.id):
+			evidence = []history.Value{history.Keyword("gone"), history.Flag(true)}
+		case err != nil:
+			return "", fmt.Errorf("%s: %w", v, err)
+		case state == stopped:
+			return fmt.Sprintf("%s: still stopped after SIGCONT", v), nil
+		case now > ticks:
+			evidence = []history.Value{history.Keyword("cpu-ticks"), history.Int(int64(now - ticks))}
+		case answered:
+			evidence = []history.Value{history.Keyword("ready"), history.Flag(true)}
+		default:
+			return fmt.Sprintf("%s: state %c, but it does nothing after SIGCONT", v, state), nil
+		}
+		return "", nil
+	})
+	return history.MapOf(append(identity(v.id), evidence...)...), err
+}

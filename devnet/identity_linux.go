@@ -44,6 +44,19 @@ func State(id Identity) (state byte, cpuTicks uint64, err error) {
 	return st.state, st.cpu, nil
 }
 
+// Parent returns the pid of the parent of this very incarnation: 1, or that of a
+// subreaper, when the parent it was born to is gone.
+func Parent(id Identity) (int, error) {
+	st, err := readStat(id.PID)
+	if err != nil {
+		return 0, err
+	}
+	if st.start != id.Start {
+		return 0, fmt.Errorf("process %s: pid now belongs to a process started at tick %d: %w", id, st.start, os.ErrProcessDone)
+	}
+	return int(st.parent), nil
+}
+
 // Signal sends sig to this very incarnation and to no other process, also when
 // its pid is given away meanwhile. The error wraps os.ErrProcessDone when it has
 // ended.
@@ -82,9 +95,10 @@ func dead(state byte) bool { return state == 'Z' || state == 'X' || state == 'x'
 
 // stat is the part of /proc/PID/stat that we use.
 type stat struct {
-	state byte
-	cpu   uint64 // fields 14 and 15
-	start uint64 // field 22
+	state  byte
+	parent uint64 // field 4
+	cpu    uint64 // fields 14 and 15
+	start  uint64 // field 22
 }
 
 func readStat(pid int) (stat, error) {
@@ -113,15 +127,15 @@ func parseStat(line string) (stat, error) {
 	if !ok || len(f) < 20 || len(f[0]) != 1 {
 		return stat{}, fmt.Errorf("stat line %q: expected at least 22 fields", line)
 	}
-	var n [3]uint64
-	for i, at := range [...]int{11, 12, 19} {
+	var n [4]uint64
+	for i, at := range [...]int{1, 11, 12, 19} {
 		v, err := strconv.ParseUint(f[at], 10, 64)
 		if err != nil {
 			return stat{}, fmt.Errorf("stat field %d %q: expected a whole number", at+3, f[at])
 		}
 		n[i] = v
 	}
-	return stat{state: f[0][0], cpu: n[0] + n[1], start: n[2]}, nil
+	return stat{state: f[0][0], parent: n[0], cpu: n[1] + n[2], start: n[3]}, nil
 }
 
 func cutLast(s, sep string) (before, after string, found bool) {

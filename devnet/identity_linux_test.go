@@ -66,6 +66,9 @@ func TestSignalStopsContinuesAndKills(t *testing.T) {
 	if !Alive(id) {
 		t.Fatal("a running child is not alive")
 	}
+	if parent, err := Parent(id); err != nil || parent != os.Getpid() {
+		t.Errorf("Parent(%s) = %d, %v, want this process, %d", id, parent, err, os.Getpid())
+	}
 	if err := Signal(id, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +131,7 @@ func TestParseStat(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || st != (stat{state: 'S', cpu: 75, start: 4242}) {
+		if err != nil || st != (stat{state: 'S', parent: 1, cpu: 75, start: 4242}) {
 			t.Errorf("parseStat with name %s: %+v, %v", name, st, err)
 		}
 	}

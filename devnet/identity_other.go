@@ -19,5 +19,8 @@ func Alive(id Identity) bool { return false }
 // State needs Linux.
 func State(id Identity) (state byte, cpuTicks uint64, err error) { return 0, 0, errNotLinux }
 
+// Parent needs Linux.
+func Parent(id Identity) (int, error) { return 0, errNotLinux }
+
 // Signal needs Linux.
 func Signal(id Identity, sig syscall.Signal) error { return errNotLinux }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/history"
 )
 
 func sample() *Judgement {
@@ -74,5 +75,24 @@ func TestEDN(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("results.edn lacks %q: %s", want, got)
 		}
+	}
+}
+
+func TestHistoryText(t *testing.T) {
+	h := &history.History{Ops: []history.Op{
+		{Type: history.Invoke, Process: history.Client(3), F: "write", Value: history.Vec(history.Int(7), history.Int(1))},
+		{Type: history.Info, Process: history.Client(3), F: "write", Value: history.Vec(history.Int(7), history.Int(1)),
+			Error: history.Vec(history.Keyword("timeout"), history.Text("10s"))},
+		{Type: history.Info, Process: history.Nemesis(), F: "kill", Value: history.Vec(history.Text("n2"))},
+	}}
+	var b bytes.Buffer
+	if err := HistoryText(&b, h); err != nil {
+		t.Fatal(err)
+	}
+	want := "3\t:invoke\t:write\t[7 1]\n" +
+		"3\t:info\t:write\t[7 1]\t[:timeout \"10s\"]\n" +
+		":nemesis\t:info\t:kill\t[\"n2\"]\n"
+	if b.String() != want {
+		t.Errorf("got\n%swant\n%s", b.String(), want)
 	}
 }

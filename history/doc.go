@@ -17,7 +17,7 @@
 // # Bounds
 //
 // A Reader holds one op and a buffer. It refuses with a [SyntaxError] what would
-// need more: a token of more than 64 MiB, an op of more than 256 MiB or 8,388,608
+// need more: a token of more than 64 MiB, an op of more than 256 MiB or 4,194,304
 // values, a number of more than 4,096 characters, collections nested more than
 // 10,000 deep. Values share blocks of memory, so one op that is kept may keep
 // some 25 KiB alive.

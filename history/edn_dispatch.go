@@ -3,7 +3,6 @@ package history
 import (
 	"math"
 	"strings"
-	"unicode/utf8"
 )
 
 // dispatch reads what stands behind a #.
@@ -57,7 +56,7 @@ func (f *forms) tag() (string, error) {
 	if !ok {
 		return "", f.ended()
 	}
-	if len(token) == 0 || token[0] == '<' || !utf8.Valid(token) {
+	if !isTag(string(token)) {
 		return "", f.fail(f.start, "tag %s cannot be read", quote(append([]byte{'#'}, token...)))
 	}
 	return f.keep(token), nil

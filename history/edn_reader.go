@@ -42,12 +42,13 @@ func (r *ednReader) next(op *Op) error {
 	}
 	prefixed := false // a tag or metadata stands before what comes
 	for {
+		r.limit = 0
 		c, ok := r.skip()
 		if !prefixed {
 			r.opened = r.offset()
-			r.limit = r.opened + maxOp
 			r.forget()
 		}
+		r.limit = r.opened + maxOp
 		switch {
 		case !ok && r.err == io.EOF && !prefixed && r.closing == 0:
 			return io.EOF
@@ -61,10 +62,10 @@ func (r *ednReader) next(op *Op) error {
 			if err != nil {
 				return err
 			}
-			if kind == isMap {
+			if kind == mapBegun {
 				return r.op(op, space)
 			}
-			prefixed = prefixed || kind == isTag
+			prefixed = prefixed || kind == tagBegun
 		case c == '^':
 			r.pos++
 			if err := r.discard(1); err != nil {
@@ -73,7 +74,7 @@ func (r *ednReader) next(op *Op) error {
 			prefixed = true
 		case prefixed || r.whole:
 			return r.notAnOp(c)
-		case c == r.closing:
+		case c == r.closing && c != 0:
 			r.pos++
 			r.closing, r.whole = 0, true
 		case (c == '[' || c == '(') && r.closing == 0 && !r.some:
@@ -109,41 +110,41 @@ func (r *ednReader) byteOrderMark() {
 type prefixKind uint8
 
 const (
-	isNothing prefixKind = iota // a comment, or a form that was discarded
-	isTag                       // the tag of the form that follows
-	isMap                       // a namespaced map, read up to behind its brace
+	noForm   prefixKind = iota // a comment, or a form that was discarded
+	tagBegun                   // the tag of the form that follows
+	mapBegun                   // a namespaced map, read up to behind its brace
 )
 
 func (r *ednReader) prefix() (space string, kind prefixKind, err error) {
 	r.pos++
 	c, ok := r.peek()
 	if !ok {
-		return "", isNothing, r.ended()
+		return "", noForm, r.ended()
 	}
 	switch c {
 	case '_':
 		r.pos++
-		return "", isNothing, r.discard(1)
+		return "", noForm, r.discard(1)
 	case '!':
 		r.comment()
-		return "", isNothing, nil
+		return "", noForm, nil
 	case '^':
-		return "", isNothing, nil
+		return "", noForm, nil
 	case ':':
 		if space, err = r.namespace(); err != nil {
-			return "", isNothing, err
+			return "", noForm, err
 		}
 		if r.whole {
-			return "", isNothing, r.notAnOp(c)
+			return "", noForm, r.notAnOp(c)
 		}
 		r.pos++
-		return space, isMap, nil
+		return space, mapBegun, nil
 	case '{', '"', '#', '\'':
 		r.pos--
-		return "", isNothing, r.notAnOp('#')
+		return "", noForm, r.notAnOp('#')
 	}
 	_, err = r.tag()
-	return "", isTag, err
+	return "", tagBegun, err
 }
 
 // notAnOp returns the error for what starts with c where an op should.

@@ -11,7 +11,7 @@ import (
 const (
 	maxToken = 64 << 20  // bytes of one string, name or number
 	maxOp    = 256 << 20 // bytes of one op
-	maxForms = 8 << 20   // values in one op
+	maxForms = 4 << 20   // values in one op
 	maxDepth = 10_000    // collections inside each other
 
 	firstBuffer = 128 << 10

@@ -3,6 +3,7 @@ package history
 import (
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -37,7 +38,7 @@ func (v Value) Append(dst []byte) []byte {
 	case Map:
 		return appendMap(dst, v.list)
 	case Tagged:
-		if isToken(v.str) {
+		if isTag(v.str) {
 			dst = append(append(append(dst, '#'), v.str...), ' ')
 		}
 		if len(v.list) > 0 {
@@ -45,6 +46,12 @@ func (v Value) Append(dst []byte) []byte {
 		}
 	}
 	return append(dst, "nil"...)
+}
+
+// isTag reports whether #name is a tag and not one of the other things that a #
+// starts.
+func isTag(name string) bool {
+	return isToken(name) && strings.IndexByte("_!:'#<", name[0]) < 0
 }
 
 func appendForms(dst []byte, vs []Value) []byte {

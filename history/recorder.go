@@ -19,7 +19,7 @@ const (
 	mostSize  = 64 << 20  // bytes that may wait for the disk before Record waits too
 )
 
-// errClosed is what Record and Sync return after Close.
+// errClosed is what Record returns after Close.
 var errClosed = errors.New("history is closed")
 
 // Recorder writes ops to a file as they happen. It gives each its index and time
@@ -40,12 +40,13 @@ type Recorder struct {
 	buf     []byte    // ops that are not written yet
 	next    int64     // index of the next op
 	last    int64     // time of the last op
-	err     error     // first failure, then what every call returns
+	err     error     // first failure of the disk
 	closed  bool
 	pending bool // something was written since the last fsync began
 
-	writing sync.Mutex // held while one buffer goes to the file; taken before mu
-	spare   []byte
+	// Each is held while the file does that, and is taken before mu.
+	writing, syncing sync.Mutex
+	spare            []byte // buffer to use next; guarded by writing
 
 	full   chan struct{} // wakes the writer early
 	failed chan struct{}
@@ -112,11 +113,14 @@ func (r *Recorder) Now() int64 { return int64(time.Since(r.start)) }
 func (r *Recorder) Record(op Op) (Op, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.buf) >= mostSize && r.err == nil {
+	for len(r.buf) >= mostSize && r.err == nil && !r.closed {
 		r.room.Wait()
 	}
-	if r.err != nil {
+	switch {
+	case r.err != nil:
 		return op, r.err
+	case r.closed:
+		return op, errClosed
 	}
 	op.Index = r.next
 	op.Time = max(r.last, r.Now())
@@ -132,11 +136,9 @@ func (r *Recorder) Record(op Op) (Op, error) {
 	return op, nil
 }
 
-// Sync returns when everything recorded before the call is safe on the disk.
+// Sync returns when everything recorded before the call is safe on the disk, or
+// with the first error since Create.
 func (r *Recorder) Sync() error {
-	if err := r.Err(); err != nil {
-		return err
-	}
 	r.flush()
 	r.sync()
 	return r.Err()
@@ -148,9 +150,6 @@ func (r *Recorder) Close() error {
 	r.finish.Do(func() {
 		r.mu.Lock()
 		r.closed = true
-		if r.err == nil {
-			r.err = errClosed
-		}
 		r.room.Broadcast()
 		r.mu.Unlock()
 		close(r.quit)
@@ -161,17 +160,13 @@ func (r *Recorder) Close() error {
 			r.fail(err)
 		}
 	})
-	if err := r.Err(); err != errClosed {
-		return err
-	}
-	return nil
+	return r.Err()
 }
 
 // Failed is closed at the first error of the disk.
 func (r *Recorder) Failed() <-chan struct{} { return r.failed }
 
-// Err returns the first error of the disk, or an error that says so after Close,
-// or nil.
+// Err returns the first error of the disk, or nil.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -182,7 +177,7 @@ func (r *Recorder) Err() error {
 func (r *Recorder) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.err != nil && r.err != errClosed {
+	if r.err != nil {
 		return
 	}
 	r.err = fmt.Errorf("history cannot be written, its last ops are lost: %w", err)
@@ -244,6 +239,8 @@ func (r *Recorder) flush() {
 
 // sync waits until what was written is safe on the disk.
 func (r *Recorder) sync() {
+	r.syncing.Lock()
+	defer r.syncing.Unlock()
 	r.mu.Lock()
 	due := r.pending
 	r.pending = false

@@ -1,3 +1,13 @@
+// Package checker judges histories. A checker is one small type that reads a
+// history once and answers valid, invalid or unknown; Compose runs several at
+// once and takes the worst answer. The zero value of every verdict is unknown,
+// and a checker that compared nothing stays there.
+//
+// Nothing here knows about networks: the history is all there is. What only
+// holds on some kinds of network is told to a checker when it is built.
+//
+// All checkers here are linear in the history, in time and in memory. Searches
+// that are not live in checker/linear, chains and their rules in checker/chain.
 package checker
 
 import (

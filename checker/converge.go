@@ -1,0 +1,63 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+// Converge returns the checker converge: after the heal, all nodes must have
+// reached one head within the bound that the run set itself. Where they did not,
+// final reads say nothing about durability, so the answer is Unknown. Only the
+// last :converge op counts. O(n) time.
+func Converge() Checker { return converge{} }
+
+type converge struct{}
+
+func (converge) Name() string { return "converge" }
+
+func (c converge) Check(ctx context.Context, h *history.History) Result {
+	if ctx.Err() != nil {
+		return Ended(ctx, c.Name())
+	}
+	r := Result{Checker: c.Name(), Reason: "history has no :converge op, so final reads cannot be trusted"}
+	for i := len(h.Ops) - 1; i >= 0; i-- {
+		op := &h.Ops[i]
+		if op.F != "converge" || op.Process != history.Runner() {
+			continue
+		}
+		field, _ := op.Value.Field("converged")
+		converged, known := field.Flag()
+		bound := time.Duration(intOf(op.Value, "bound"))
+		took := time.Duration(intOf(op.Value, "took"))
+		r.Stats = []Stat{{Name: "took", Value: took.String()}, {Name: "bound", Value: bound.String()}}
+		switch {
+		case !known:
+			r.Reason = fmt.Sprintf("converge op %d does not say whether the nodes converged", i)
+		case !converged:
+			r.Facts = 1
+			r.Reason = fmt.Sprintf("nodes did not reach one head within %v after the heal (op %d): %s", bound, i, heads(op.Value))
+		default:
+			r.Verdict, r.Facts = Valid, 1
+			r.Reason = fmt.Sprintf("nodes reached one head %v after the heal", took.Round(time.Millisecond))
+		}
+		return r
+	}
+	return r
+}
+
+func heads(v history.Value) string {
+	field, _ := v.Field("heads")
+	elems := field.Elems()
+	var parts []string
+	for i := 0; field.Kind() == history.Map && i+1 < len(elems); i += 2 {
+		parts = append(parts, fmt.Sprintf("%s at %s", elems[i].Text(), elems[i+1]))
+	}
+	if len(parts) == 0 {
+		return "heads unknown"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,150 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+// NemesisFaults returns the checker faults: every fault that the nemesis
+// requested must have been seen to bite, and seen to be undone. A run whose
+// faults are only assumed tests nothing, so what lacks evidence is Unknown; the
+// reason begins with "dirty" where a fault may still be in force. It never says
+// invalid: a fault is jepgo's doing, not the network's. A run that asked for no
+// fault is Valid. O(n) time and memory.
+func NemesisFaults() Checker { return nemesisFaults{} }
+
+type nemesisFaults struct{}
+
+func (nemesisFaults) Name() string { return "faults" }
+
+func (c nemesisFaults) Check(ctx context.Context, h *history.History) Result {
+	if ctx.Err() != nil {
+		return Ended(ctx, c.Name())
+	}
+	r := Result{Checker: c.Name()}
+	info, known := ReadTest(h)
+	faults := Faults(h)
+	if len(faults) == 0 {
+		switch {
+		case len(info.Nemesis) > 0:
+			r.Reason = fmt.Sprintf("none of the faults that were asked for happened: %s", strings.Join(info.Nemesis, ", "))
+		case known:
+			r.Verdict, r.Facts, r.Reason = Valid, 1, "no fault was asked for"
+		default:
+			r.Reason = "no :test op says which faults were asked for, and there are none"
+		}
+		return r
+	}
+	var dirty, doubts []string
+	kinds := make(map[string]*inForce)
+	for _, f := range faults {
+		r.Facts += 2
+		problem, isDirty := f.problem(h)
+		switch {
+		case isDirty:
+			dirty = append(dirty, problem)
+		case problem != "":
+			doubts = append(doubts, problem)
+		}
+		kind := kinds[f.Name]
+		if kind == nil {
+			kind = &inForce{}
+			kinds[f.Name] = kind
+		}
+		kind.add(h, f)
+	}
+	for _, name := range sortedKeys(kinds) {
+		r.Stats = append(r.Stats, Stat{Name: name, Value: kinds[name].String()})
+	}
+	problems := append(dirty, doubts...)
+	if len(problems) == 0 {
+		r.Verdict = Valid
+		r.Reason = fmt.Sprintf("each of %d faults was seen to bite and to be undone", len(faults))
+		return r
+	}
+	r.Reason, r.Warnings = problems[0], problems[1:]
+	if len(dirty) > 0 {
+		r.Reason = "dirty: " + r.Reason
+	}
+	return r
+}
+
+// problem is what stands against f, "" for nothing; dirty is set where it may
+// still be in force.
+func (f Fault) problem(h *history.History) (text string, dirty bool) {
+	what := fmt.Sprintf("%s of %s (op %d)", f.Name, strings.Join(f.Targets, ", "), f.Request)
+	if f.Undone >= 0 {
+		if op := &h.Ops[f.Undone]; errorClass(op) == "not-undone" {
+			return fmt.Sprintf("%s could not be seen to be undone (op %d): %s", what, f.Undone, errorText(op)), true
+		}
+	}
+	if f.Begun < 0 {
+		return what + " has no outcome", false
+	}
+	if op := &h.Ops[f.Begun]; !op.Error.IsNil() || !hasEvidence(op) {
+		return fmt.Sprintf("%s was not seen to bite (op %d): %s", what, f.Begun, errorText(op)), false
+	}
+	if f.Undo < 0 {
+		return what + " was never taken back in this history", false
+	}
+	if f.Undone < 0 {
+		return fmt.Sprintf("%s was asked to end (op %d) without an outcome", what, f.Undo), false
+	}
+	if op := &h.Ops[f.Undone]; !op.Error.IsNil() || !hasEvidence(op) {
+		return fmt.Sprintf("%s has no evidence of its end (op %d): %s", what, f.Undone, errorText(op)), false
+	}
+	return "", false
+}
+
+func hasEvidence(op *history.Op) bool {
+	v, _ := op.Value.Field("evidence")
+	return !v.IsNil()
+}
+
+// errorClass and errorText read an :error of the form [:class "text"].
+func errorClass(op *history.Op) string {
+	if parts := op.Error.Elems(); len(parts) > 0 {
+		return parts[0].Text()
+	}
+	return op.Error.Text()
+}
+
+func errorText(op *history.Op) string {
+	parts := op.Error.Elems()
+	switch {
+	case op.Error.IsNil():
+		return "no evidence was recorded"
+	case len(parts) > 1 && parts[1].Kind() == history.String:
+		return parts[1].Text()
+	}
+	return op.Error.String()
+}
+
+// inForce adds up how often and how long one kind of fault was in force.
+type inForce struct {
+	count, measured int
+	total           time.Duration
+}
+
+func (k *inForce) add(h *history.History, f Fault) {
+	k.count++
+	if f.Begun < 0 || f.Undone < 0 {
+		return
+	}
+	from, to := intOf(h.Ops[f.Begun].Value, "measured"), intOf(h.Ops[f.Undone].Value, "measured")
+	if from > 0 && to >= from {
+		k.measured++
+		k.total += time.Duration(to - from)
+	}
+}
+
+func (k *inForce) String() string {
+	if k.measured == 0 {
+		return fmt.Sprintf("%d times", k.count)
+	}
+	return fmt.Sprintf("%d times, %v in force", k.count, k.total.Round(time.Millisecond))
+}

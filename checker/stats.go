@@ -1,0 +1,186 @@
+package checker
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+// Floor is how many successes a run needs before a verdict about it means
+// anything. A zero field is its default; a negative one asks for nothing.
+type Floor struct {
+	Run   int      // ok client ops in the phase :run; default 10
+	Final int      // ok client ops in the phase :final; default 1
+	Each  int      // ok ops of each :f in Of, in the phase :run, if it was invoked there; default 3
+	Of    []string // default write, cas, read
+}
+
+// Stats returns the checker stats: how many operations of each :f succeeded,
+// failed or stayed in doubt, and how long they took. It is Unknown when some :f
+// that clients invoked never succeeded (Jepsen's documentation says unknown
+// there, its code says invalid: an operation that never works is no evidence of
+// an anomaly), or when successes stay below the floor; never Invalid. A history
+// without phases counts as one :run and has no :final. O(n) time; it keeps 8
+// bytes for each operation.
+func Stats(floor Floor) Checker {
+	floor.Run = orDefault(floor.Run, 10)
+	floor.Final = orDefault(floor.Final, 1)
+	floor.Each = orDefault(floor.Each, 3)
+	if floor.Of == nil {
+		floor.Of = []string{"write", "cas", "read"}
+	}
+	return stats{floor}
+}
+
+type stats struct{ floor Floor }
+
+func (stats) Name() string { return "stats" }
+
+// tally counts one :f.
+type tally struct {
+	invoked, ok, fail, info int
+	inRun, okInRun          int
+	took                    []time.Duration // of ok ops
+}
+
+func (c stats) Check(ctx context.Context, h *history.History) Result {
+	if ctx.Err() != nil {
+		return Ended(ctx, c.Name())
+	}
+	r := Result{Checker: c.Name()}
+	phases := Phases(h)
+	byF := make(map[string]*tally)
+	okIn := make(map[string]int)
+	next := 0
+	phase := ""
+	if len(phases) == 0 {
+		phase = "run"
+	}
+	opened := make(map[history.Process]int)
+	for i := range h.Ops {
+		if i%CheckEvery == 0 && ctx.Err() != nil {
+			return Ended(ctx, c.Name())
+		}
+		for next < len(phases) && phases[next].From <= i {
+			phase = phases[next].Name
+			next++
+		}
+		op := &h.Ops[i]
+		if !op.Process.IsClient() {
+			continue
+		}
+		t := byF[op.F]
+		if t == nil {
+			t = &tally{}
+			byF[op.F] = t
+		}
+		switch op.Type {
+		case history.Invoke:
+			t.invoked++
+			if phase == "run" {
+				t.inRun++
+			}
+			opened[op.Process] = i
+			continue
+		case history.OK:
+			t.ok++
+			okIn[phase]++
+			if phase == "run" {
+				t.okInRun++
+			}
+			if at, ok := opened[op.Process]; ok && h.Ops[at].Time >= 0 && op.Time >= h.Ops[at].Time {
+				t.took = append(t.took, time.Duration(op.Time-h.Ops[at].Time))
+			}
+		case history.Fail:
+			t.fail++
+		case history.Info:
+			t.info++
+		default:
+			continue
+		}
+		r.Facts++
+		delete(opened, op.Process)
+	}
+	for _, f := range sortedKeys(byF) {
+		r.Stats = append(r.Stats, Stat{Name: f, Value: byF[f].String()})
+	}
+	problems := c.problems(byF, okIn, len(phases) > 0)
+	if len(problems) > 0 {
+		r.Reason, r.Warnings = problems[0], problems[1:]
+		return r
+	}
+	r.Verdict = Valid
+	r.Reason = fmt.Sprintf("every operation had successes, %d in all", okIn["run"]+okIn["heal"]+okIn["final"])
+	return r
+}
+
+func (c stats) problems(byF map[string]*tally, okIn map[string]int, phased bool) []string {
+	var problems []string
+	if len(byF) == 0 {
+		return []string{"history has no client operations"}
+	}
+	for _, f := range sortedKeys(byF) {
+		if t := byF[f]; t.ok == 0 {
+			problems = append(problems, fmt.Sprintf("operation %q never succeeded: %d failed, %d in doubt of %d", f, t.fail, t.info, max(t.invoked, t.fail+t.info)))
+		}
+	}
+	if got := okIn["run"]; got < c.floor.Run {
+		problems = append(problems, fmt.Sprintf("phase run has %d successes, fewer than the floor of %d", got, c.floor.Run))
+	}
+	for _, f := range c.floor.Of {
+		if t := byF[f]; t != nil && t.inRun > 0 && t.ok > 0 && t.okInRun < c.floor.Each {
+			problems = append(problems, fmt.Sprintf("operation %q has %d successes in phase run, fewer than the floor of %d", f, t.okInRun, c.floor.Each))
+		}
+	}
+	if got := okIn["final"]; phased && got < c.floor.Final {
+		problems = append(problems, fmt.Sprintf("phase final has %d successes, fewer than the floor of %d", got, c.floor.Final))
+	}
+	return problems
+}
+
+func (t *tally) String() string {
+	s := fmt.Sprintf("%d ok, %d fail, %d info", t.ok, t.fail, t.info)
+	if open := t.invoked - t.ok - t.fail - t.info; open > 0 {
+		s += fmt.Sprintf(", %d open", open)
+	}
+	if len(t.took) == 0 {
+		return s
+	}
+	slices.Sort(t.took)
+	return s + fmt.Sprintf("; ok took p50 %v, p95 %v, p99 %v, max %v",
+		brief(Quantile(t.took, 0.50)), brief(Quantile(t.took, 0.95)), brief(Quantile(t.took, 0.99)), brief(t.took[len(t.took)-1]))
+}
+
+// Quantile returns the q-quantile of a sorted sample that is not empty: the
+// smallest element that at least q of the sample does not exceed.
+func Quantile[T any](sorted []T, q float64) T {
+	rank := int(q * float64(len(sorted)))
+	if float64(rank) < q*float64(len(sorted)) {
+		rank++
+	}
+	return sorted[min(max(rank-1, 0), len(sorted)-1)]
+}
+
+// brief rounds a duration to what a reader compares.
+func brief(d time.Duration) time.Duration {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond)
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond)
+	}
+	return d.Round(time.Microsecond)
+}
+
+func orDefault(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -50,8 +50,13 @@ func (a HealAction) String() string {
 	return fmt.Sprintf("%s: %s", a.Fault, a.Did)
 }
 
-// healWait bounds the wait for one step.
-const healWait = 10 * time.Second
+const (
+	// healWait bounds the wait for one step.
+	healWait = 10 * time.Second
+	// ownerGrace is for an owner that was sent a signal just before: it takes a
+	// process some milliseconds to end.
+	ownerGrace = 500 * time.Millisecond
+)
 
 // Heal takes back, newest first, whatever a ledger still holds after the process
 // that owned it has ended. path is the ledger or the directory of the run; a
@@ -86,7 +91,7 @@ func Heal(ctx context.Context, path string) (HealReport, error) {
 	}
 	if j.owner != nil {
 		report.Owner = j.owner.Identity
-		if j.owner.Boot == bootID() && devnet.Alive(j.owner.Identity) {
+		if j.owner.Boot == bootID() && outlives(ctx, j.owner.Identity, ownerGrace) {
 			return report, &OwnerError{path, j.owner.Identity}
 		}
 	}
@@ -134,6 +139,18 @@ func readJournal(path string) (*journal, error) {
 	return j, nil
 }
 
+// outlives reports whether the process still runs after that time.
+func outlives(ctx context.Context, id devnet.Identity, d time.Duration) bool {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	return await(ctx, look, func() (string, error) {
+		if devnet.Alive(id) {
+			return id.String(), nil
+		}
+		return "", nil
+	}) != nil
+}
+
 // seize takes the lock. It waits, because the last threads of a process that was
 // just killed hold on to it for a moment, and so does another heal.
 func seize(ctx context.Context, f *os.File) error {
@@ -160,28 +177,19 @@ func (s Step) takeBack(ctx context.Context, sameBoot bool) (did string, err erro
 	case !sameBoot:
 		return fmt.Sprintf("%s (process %s) ended when the machine did", s.Node, s.Target), nil
 	case s.Kind == stepStart:
-		return s.takeBackKill(ctx)
+		return s.takeBackKill(ctx), nil
 	}
 	return s.takeBackPause(ctx)
 }
 
 // takeBackKill waits, because the nodes of a run end with its owner. One that
-// lives on was never killed, and that is all that a kill has to undo.
-func (s Step) takeBackKill(ctx context.Context) (string, error) {
+// lives on was not killed, and that is all that a kill has to undo.
+func (s Step) takeBackKill(ctx context.Context) string {
 	v := victim{s.Node, s.Target}
-	err := await(ctx, look, func() (string, error) {
-		if devnet.Alive(v.id) {
-			return "still runs", nil
-		}
-		return "", nil
-	})
-	if err != nil && ctx.Err() == context.DeadlineExceeded {
-		return fmt.Sprintf("%s still runs: it was not killed", v), nil
+	if outlives(ctx, v.id, healWait) {
+		return fmt.Sprintf("%s still runs: it was not killed", v)
 	}
-	if err != nil {
-		return "nothing", err
-	}
-	return fmt.Sprintf("%s is gone, and its network with it", v), nil
+	return fmt.Sprintf("%s is gone, and its network with it", v)
 }
 
 func (s Step) takeBackPause(ctx context.Context) (string, error) {

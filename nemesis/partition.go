@@ -106,7 +106,6 @@ type cut struct {
 	healAt map[link.Edge]link.Counters // when the last edge was healed
 }
 
-
 func (c *cut) Value() history.Value {
 	return history.MapOf(
 		history.Keyword("grudge"), history.Keyword(c.kind),

@@ -1,0 +1,256 @@
+package nemesis
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func nodeNames(n int) []string {
+	var nodes []string
+	for i := range n {
+		nodes = append(nodes, fmt.Sprintf("n%d", i+1))
+	}
+	return nodes
+}
+
+func seeded(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
+
+// drawn is a network, a grudge on it, and which kind it is.
+type drawn struct {
+	nodes []string
+	kind  grudgeKind
+	seed  uint64
+	g     Grudge
+}
+
+func drawGrudge(t *rapid.T) drawn {
+	kind := rapid.SampledFrom(grudgeKinds()).Draw(t, "kind")
+	return drawGrudgeOf(t, kind)
+}
+
+func drawGrudgeOf(t *rapid.T, kind grudgeKind) drawn {
+	d := drawn{
+		nodes: nodeNames(rapid.IntRange(kind.min, 25).Draw(t, "nodes")),
+		kind:  kind,
+		seed:  rapid.Uint64().Draw(t, "seed"),
+	}
+	d.g = kind.draw(d.nodes, seeded(d.seed))
+	return d
+}
+
+// hears lists whom a node hears, itself included, in the order of the nodes.
+func (d drawn) hears(to string) []string {
+	return slices.DeleteFunc(slices.Clone(d.nodes), func(from string) bool { return slices.Contains(d.g[to], from) })
+}
+
+func TestGrudgeIsWellFormed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawGrudge(t)
+		for to, from := range d.g {
+			if !slices.Contains(d.nodes, to) || len(from) == 0 {
+				t.Fatalf("entry %s → %v: unknown node or nobody cut", to, from)
+			}
+			if slices.Contains(from, to) {
+				t.Fatalf("%s does not hear itself", to)
+			}
+			if !slices.IsSortedFunc(from, func(a, b string) int { return slices.Index(d.nodes, a) - slices.Index(d.nodes, b) }) {
+				t.Fatalf("%s: %v is not in the order of the nodes", to, from)
+			}
+			for _, f := range from {
+				if !slices.Contains(d.nodes, f) {
+					t.Fatalf("%s is no node", f)
+				}
+			}
+		}
+		edges := d.g.edges(d.nodes)
+		if len(edges) == 0 {
+			t.Fatal("cuts nothing")
+		}
+		sum := 0
+		for _, from := range d.g {
+			sum += len(from)
+		}
+		if len(edges) != sum {
+			t.Fatalf("%d edges for %d entries", len(edges), sum)
+		}
+		for _, e := range edges {
+			if !slices.Contains(d.g[e.To], e.From) {
+				t.Fatalf("edge %s is not in the grudge", e)
+			}
+		}
+	})
+}
+
+func TestGrudgeFollowsFromTheSeed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawGrudge(t)
+		if again := d.kind.draw(d.nodes, seeded(d.seed)); !reflect.DeepEqual(d.g, again) {
+			t.Fatalf("%v, then %v", d.g, again)
+		}
+	})
+	// The seed must matter, too.
+	for _, kind := range grudgeKinds() {
+		different := map[string]bool{}
+		for seed := range uint64(50) {
+			different[fmt.Sprint(kind.draw(nodeNames(7), seeded(seed)))] = true
+		}
+		if len(different) < 3 {
+			t.Errorf("%s: %d different grudges from 50 seeds", kind.name, len(different))
+		}
+	}
+}
+
+// TestSplits holds the kinds that make two sides: who is on which side, and how
+// large the smaller one is.
+func TestSplits(t *testing.T) {
+	smaller := map[string]func(n int) int{
+		"halves":         func(n int) int { return n / 2 },
+		"one":            func(int) int { return 1 },
+		"majority":       minorityOf,
+		"minority-third": underThird,
+	}
+	for name, size := range smaller {
+		kind, err := grudgeNamed(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rapid.Check(t, func(t *rapid.T) {
+			d := drawGrudgeOf(t, kind)
+			side := d.hears(d.nodes[0])
+			for _, n := range d.nodes {
+				same := slices.Equal(d.hears(n), side)
+				if same != slices.Contains(side, n) {
+					t.Fatalf("%s hears %v, but %s hears %v", d.nodes[0], side, n, d.hears(n))
+				}
+				if !same && len(d.hears(n)) != len(d.nodes)-len(side) {
+					t.Fatalf("%s hears %v", n, d.hears(n))
+				}
+			}
+			want := size(len(d.nodes))
+			if got := min(len(side), len(d.nodes)-len(side)); got != want || want == 0 {
+				t.Fatalf("%s of %d nodes: smaller side has %d, want %d", name, len(d.nodes), got, want)
+			}
+		})
+	}
+}
+
+func TestMajoritiesRing(t *testing.T) {
+	kind, err := grudgeNamed("majorities-ring")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawGrudgeOf(t, kind)
+		seen := map[string]string{}
+		for _, n := range d.nodes {
+			hears := d.hears(n)
+			if 2*len(hears) <= len(d.nodes) {
+				t.Fatalf("%s hears only %v", n, hears)
+			}
+			if len(d.nodes) <= 5 && len(hears) != majorityOf(len(d.nodes)) {
+				t.Fatalf("%s hears %v: not exactly a majority", n, hears)
+			}
+			key := fmt.Sprint(hears)
+			if other, taken := seen[key]; taken {
+				t.Fatalf("%s and %s hear the same: %v", n, other, hears)
+			}
+			seen[key] = n
+		}
+	})
+	// Larger networks must get random rings, not the exact one.
+	exact := 0
+	for seed := range uint64(100) {
+		if _, ok := randomRing(nodeNames(9), seeded(seed)); !ok {
+			exact++
+		}
+	}
+	if exact > 90 {
+		t.Errorf("%d of 100 draws found no random ring", exact)
+	}
+}
+
+func TestBridge(t *testing.T) {
+	kind, err := grudgeNamed("bridge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		d := drawGrudgeOf(t, kind)
+		var bridges []string
+		for _, n := range d.nodes {
+			heardByAll := !slices.ContainsFunc(d.nodes, func(to string) bool { return slices.Contains(d.g[to], n) })
+			if len(d.g[n]) == 0 && heardByAll {
+				bridges = append(bridges, n)
+			}
+		}
+		if len(bridges) != 1 {
+			t.Fatalf("bridges: %v", bridges)
+		}
+		var sizes []int
+		for _, n := range d.nodes {
+			if n != bridges[0] {
+				sizes = append(sizes, len(d.hears(n))-1) // its own half without the bridge
+			}
+		}
+		rest := len(d.nodes) - 1
+		for _, s := range sizes {
+			if s != rest/2 && s != rest-rest/2 {
+				t.Fatalf("a half of %d among %d", s, rest)
+			}
+		}
+	})
+}
+
+func TestTargets(t *testing.T) {
+	for _, kind := range targetKinds() {
+		rapid.Check(t, func(t *rapid.T) {
+			nodes := nodeNames(rapid.IntRange(kind.min, 20).Draw(t, "nodes"))
+			seed := rapid.Uint64().Draw(t, "seed")
+			chosen, err := targets{&kind}.draw(nodes, seeded(seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, _ := targets{&kind}.draw(nodes, seeded(seed))
+			if !slices.Equal(chosen, again) {
+				t.Fatalf("%v, then %v", chosen, again)
+			}
+			n, k := len(nodes), len(chosen)
+			ok := map[string]bool{
+				"one":            k == 1,
+				"minority-third": 3*k < n && 3*(k+1) >= n,
+				"minority":       2*k < n && 2*(k+1) >= n,
+				"majority":       2*k > n && 2*(k-1) <= n,
+				"all":            k == n,
+				"subset":         k <= n,
+			}[kind.name]
+			if !ok || k == 0 {
+				t.Fatalf("%s chose %d of %d", kind.name, k, n)
+			}
+		})
+	}
+}
+
+// TestDefaultTargetsAreMostlyFew holds what the weights are for.
+func TestDefaultTargetsAreMostlyFew(t *testing.T) {
+	counts := map[int]int{}
+	for seed := range uint64(2000) {
+		chosen, err := targets{}.draw(nodeNames(4), seeded(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[len(chosen)]++
+	}
+	for k := 1; k <= 4; k++ {
+		if counts[k] == 0 {
+			t.Errorf("never %d of 4", k)
+		}
+	}
+	if counts[1] < 1200 {
+		t.Errorf("one of 4 only %d times of 2000", counts[1])
+	}
+}

@@ -1,0 +1,314 @@
+package nemesis
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/history"
+)
+
+// ownerArgs tell the owner what to do and where to stand still.
+type ownerArgs struct {
+	Ledger string
+	Fault  string
+	Step   string
+	Target devnet.Identity // for pause: a process that outlives the owner
+}
+
+// Steps of a fault's life, between any two writes of the ledger and any two acts.
+func ownerSteps() []string {
+	return []string{"before add", "after add", "after apply", "after probe", "after undo", "before done", "after done"}
+}
+
+// ownerMain runs one fault through the real schedule and stands still at one
+// step, to be killed there.
+func ownerMain() {
+	var args ownerArgs
+	if err := json.Unmarshal([]byte(os.Getenv(argsEnv)), &args); err != nil {
+		panic(err)
+	}
+	at := func(step string) {
+		if step == args.Step {
+			fmt.Println(step)
+			time.Sleep(time.Hour) // until it is killed
+		}
+	}
+	faults, err := Parse(args.Fault)
+	if err != nil {
+		panic(err)
+	}
+	ledger, err := CreateLedger(args.Ledger)
+	if err != nil {
+		panic(err)
+	}
+	net, victim := ownedNet(args)
+	fmt.Printf("victim %d %d\n", victim.PID, victim.Start)
+	start := time.Now()
+	out, err := Run(context.Background(), Options{
+		Net: net, Faults: []Fault{halting{faults[0], at}}, Interval: time.Millisecond,
+		Rand: seeded(1), Ledger: ledger,
+		Record: func(op history.Op) error {
+			if _, measured := op.Value.Field("evidence"); measured && op.F == faults[0].Stop() {
+				at("after done")
+			}
+			return nil
+		},
+		Now: func() int64 { return int64(time.Since(start)) },
+	})
+	fmt.Println("never stood still:", args.Step, out, err)
+}
+
+// ownedNet is a network of one or two nodes. Its links, and for kill its node,
+// belong to this process.
+func ownedNet(args ownerArgs) (Net, devnet.Identity) {
+	switch args.Fault {
+	case "pause:all":
+		return Net{Nodes: []string{"n1"}, Processes: &lone{id: args.Target}}, args.Target
+	case "kill:all":
+		l := &lone{spawn: spawner()}
+		id, err := l.Start(context.Background(), "n1")
+		if err != nil {
+			panic(err)
+		}
+		return Net{Nodes: []string{"n1"}, Processes: l}, id
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go listenAndTalk(l)
+	proxy, err := link.NewProxy(link.Options{
+		Nodes: []string{"n1", "n2"}, Protocols: []string{"p2p"},
+		Target: func(string, string) string { return l.Addr().String() },
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, e := range proxy.Edges() {
+		go func() {
+			for {
+				if conn, err := net.Dial("tcp", proxy.Addr(e, "p2p")); err == nil {
+					talk(conn)
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
+	}
+	return Net{Nodes: []string{"n1", "n2"}, Links: proxy}, devnet.Identity{}
+}
+
+// lone has power over one process: one that exists, or one that it starts and
+// that dies with this process.
+type lone struct {
+	id    devnet.Identity
+	spawn func(*exec.Cmd) error
+	ended chan struct{}
+}
+
+func (l *lone) Identity(string) (devnet.Identity, bool) {
+	select {
+	case <-l.ended:
+		return devnet.Identity{}, false
+	default:
+		return l.id, true
+	}
+}
+
+func (l *lone) Start(context.Context, string) (devnet.Identity, error) {
+	if l.spawn == nil {
+		return devnet.Identity{}, errors.New("not ours")
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args[0] = os.Args[0]
+	p2p, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return devnet.Identity{}, err
+	}
+	defer p2p.Close()
+	file, err := p2p.(*net.TCPListener).File()
+	if err != nil {
+		return devnet.Identity{}, err
+	}
+	defer file.Close()
+	cmd.ExtraFiles = []*os.File{file, file}
+	cmd.Env = append(os.Environ(), roleEnv+"=node", argsEnv+"=[]")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if _, err := cmd.StdinPipe(); err != nil {
+		return devnet.Identity{}, err
+	}
+	if err := l.spawn(cmd); err != nil {
+		return devnet.Identity{}, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		cmd.Wait()
+		close(ended)
+	}()
+	l.ended = ended
+	l.id, err = devnet.Lookup(cmd.Process.Pid)
+	return l.id, err
+}
+
+func (l *lone) Ready(ctx context.Context, _ string) error { return ctx.Err() }
+
+// halting stands still around each act of a fault.
+type halting struct {
+	Fault
+	at func(step string)
+}
+
+func (h halting) Plan(net Net, rng *rand.Rand) (Application, error) {
+	app, err := h.Fault.Plan(net, rng)
+	return haltingApp{app, h.at}, err
+}
+
+type haltingApp struct {
+	Application
+	at func(step string)
+}
+
+func (h haltingApp) UndoSteps() []Step {
+	h.at("before add")
+	return h.Application.UndoSteps()
+}
+
+func (h haltingApp) Apply(ctx context.Context) error {
+	h.at("after add")
+	err := h.Application.Apply(ctx)
+	if err == nil {
+		h.at("after apply")
+	}
+	return err
+}
+
+func (h haltingApp) Probe(ctx context.Context) (history.Value, error) {
+	v, err := h.Application.Probe(ctx)
+	if err == nil {
+		h.at("after probe")
+	}
+	return v, err
+}
+
+func (h haltingApp) Undo(ctx context.Context) error {
+	err := h.Application.Undo(ctx)
+	if err == nil {
+		h.at("after undo")
+	}
+	return err
+}
+
+func (h haltingApp) VerifyUndone(ctx context.Context) (history.Value, error) {
+	v, err := h.Application.VerifyUndone(ctx)
+	if err == nil {
+		h.at("before done")
+	}
+	return v, err
+}
+
+// TestHealAfterOwnerKilled kills the owner of a ledger at every step of every
+// fault. While it lives Heal must refuse; afterwards Heal must leave nothing,
+// and find nothing the second time.
+func TestHealAfterOwnerKilled(t *testing.T) {
+	for _, fault := range []string{"pause:all", "kill:all", "partition:one"} {
+		for i, step := range ownerSteps() {
+			t.Run(fault+" "+step, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				args := ownerArgs{Ledger: filepath.Join(dir, LedgerName), Fault: fault, Step: step}
+				if fault == "pause:all" {
+					args.Target = loner(t)
+				}
+				victim, owner := standStill(t, args)
+
+				var alive *OwnerError
+				if _, err := Heal(t.Context(), dir); !errors.As(err, &alive) || alive.Owner.PID != owner.Process.Pid {
+					t.Fatalf("heal beside a living owner: %v", err)
+				}
+				if !strings.Contains(alive.Error(), fmt.Sprintf("pid %d", owner.Process.Pid)) {
+					t.Errorf("error does not name the owner: %v", alive)
+				}
+				if fault == "pause:all" && (step == "after apply" || step == "after probe") {
+					wait(t, "the target to stop", func() bool { return stateOf(t, victim) == stopped })
+				}
+
+				owner.Process.Kill()
+				// No Wait yet: a zombie of an owner is as dead as any.
+				self, err := devnet.Lookup(owner.Process.Pid)
+				if err != nil {
+					t.Fatal(err)
+				}
+				wait(t, "the owner to die", func() bool { return !devnet.Alive(self) })
+				report, err := Heal(t.Context(), dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				pending := 0 < i && i < len(ownerSteps())-1
+				if got := len(report.Actions) > 0; got != pending {
+					t.Errorf("actions: %v", report.Actions)
+				}
+				switch fault {
+				case "pause:all":
+					if stateOf(t, victim) == stopped || !devnet.Alive(victim) {
+						t.Errorf("target %s: state %c", victim, stateOf(t, victim))
+					}
+				case "kill:all":
+					if pending && devnet.Alive(victim) {
+						t.Errorf("target %s survived its owner", victim)
+					}
+				}
+				if again, err := Heal(t.Context(), args.Ledger); err != nil || len(again.Actions) > 0 {
+					t.Errorf("second heal: %v, %v", again.Actions, err)
+				}
+				if left, err := ReadPending(dir); err != nil || len(left) > 0 {
+					t.Errorf("left on the ledger: %v, %v", left, err)
+				}
+			})
+		}
+	}
+}
+
+// standStill starts an owner and returns when it stands still at its step.
+func standStill(t *testing.T, args ownerArgs) (victim devnet.Identity, owner *exec.Cmd) {
+	t.Helper()
+	b, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner = exec.Command(os.Args[0])
+	owner.Env = append(os.Environ(), roleEnv+"=owner", argsEnv+"="+string(b))
+	owner.Stderr = os.Stderr
+	out, err := owner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		owner.Process.Kill()
+		owner.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		fmt.Sscanf(lines.Text(), "victim %d %d", &victim.PID, &victim.Start)
+		if lines.Text() == args.Step {
+			return victim, owner
+		}
+	}
+	t.Fatalf("owner ended before %q", args.Step)
+	return victim, owner
+}

@@ -64,6 +64,7 @@ func (cfg Config) Validate() error {
 			bad("alloc: %q is not a 0x address", a)
 		}
 	}
+	taken := map[string]string{}
 	for _, l := range []struct{ name, addr string }{
 		{"http", cfg.Listen.HTTP}, {"ws", cfg.Listen.WS},
 		{"geth_metrics", cfg.Listen.GethMetrics}, {"comet_metrics", cfg.Listen.CometMetrics},
@@ -71,7 +72,10 @@ func (cfg Config) Validate() error {
 	} {
 		if err := checkAddr(l.addr); err != nil {
 			bad("listen.%s: %v", l.name, err)
+		} else if other := taken[l.addr]; other != "" {
+			bad("listen.%s: %q is also listen.%s, want an address of its own", l.name, l.addr, other)
 		}
+		taken[l.addr] = l.name
 	}
 	peers := map[int]bool{}
 	for _, p := range cfg.Peers {

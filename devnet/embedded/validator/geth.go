@@ -129,7 +129,8 @@ func ethConfig(cfg Config) *ethconfig.Config {
 	ec.NoPruning = true
 	ec.DatabaseCache = databaseCache
 	ec.DatabaseHandles = databaseHandles
-	ec.TrieCleanCache, ec.TrieDirtyCache, ec.SnapshotCache = 16, 16, 16
+	ec.TrieCleanCache, ec.TrieDirtyCache = 16, 16
+	ec.SnapshotCache = 0                        // no snapshots: chains are short, and a crash spoils them
 	ec.TransactionHistory, ec.LogHistory = 0, 0 // keep all
 	ec.RPCTxFeeCap = 0                          // no cap
 	ec.Miner.GasCeil = gasLimit

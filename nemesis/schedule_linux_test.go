@@ -439,8 +439,9 @@ func TestRecordFails(t *testing.T) {
 // TestFirstFaultComesEarly: with a known end, a run does not spend its time
 // waiting for the interval.
 func TestFirstFaultComesEarly(t *testing.T) {
+	t.Parallel()
 	n, _, _ := testNet(t, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	r := &rec{}
 	r.seen = func(op history.Op) error {
@@ -478,5 +479,95 @@ func TestRunRefuses(t *testing.T) {
 	}
 	if len(r.ops) > 0 {
 		t.Errorf("recorded %v", r.ops)
+	}
+}
+
+// TestHealedButSilent: links that are whole but carry nothing are not undone.
+func TestHealedButSilent(t *testing.T) {
+	n, _, proxy := testNet(t, 2)
+	r := &rec{}
+	r.seen = func(op history.Op) error {
+		if op.F == partitionStart && measured(op) {
+			proxy.Close()
+		}
+		return nil
+	}
+	o := options(t, n, "partition", 1, r)
+	o.UndoTimeout = 600 * time.Millisecond
+	out, err := once(t, o, r)
+	if err != nil || out.NotUndone != 1 {
+		t.Fatalf("outcome %+v, %v", out, err)
+	}
+	if e := r.ops[3].Error.String(); !strings.Contains(e, "no bytes flow") {
+		t.Errorf("error %s", e)
+	}
+}
+
+// TestHealBesideADeadNode: silence of a node that does not run is no remnant of
+// the cut.
+func TestHealBesideADeadNode(t *testing.T) {
+	for name, sig := range map[string]syscall.Signal{"dead": syscall.SIGKILL, "stopped": syscall.SIGSTOP} {
+		t.Run(name, func(t *testing.T) {
+			n, c, _ := testNet(t, 3)
+			r := &rec{}
+			r.seen = func(op history.Op) error {
+				if op.F == partitionStart && measured(op) {
+					id, _ := c.Identity("n2")
+					if err := devnet.Signal(id, sig); err != nil {
+						t.Error(err)
+					}
+					wait(t, "n2 to be "+name, func() bool {
+						state, _, err := devnet.State(id)
+						return !devnet.Alive(id) || err == nil && state == stopped
+					})
+				}
+				return nil
+			}
+			out, err := once(t, options(t, n, "partition:one", 1, r), r)
+			if err != nil || !reflect.DeepEqual(out, Outcome{Faults: 1}) {
+				t.Fatalf("outcome %+v, %v", out, err)
+			}
+		})
+	}
+}
+
+// TestProbesDoubt holds each proof against a network to which nothing was done.
+func TestProbesDoubt(t *testing.T) {
+	n, _, _ := testNet(t, 2)
+	short := func() context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	for _, e := range Registry() {
+		app, err := parsed(t, e.Name)[0].Plan(n, seeded(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name == "partition" {
+			app.(*cut).cutAt = app.(*cut).counters()
+		}
+		if v, err := app.Probe(short()); err == nil {
+			t.Errorf("%s was not applied, but there is evidence: %s", e.Name, v)
+		}
+		if err := app.Apply(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := app.Probe(t.Context()); err != nil || v.IsNil() {
+			t.Errorf("%s: %s, %v", e.Name, v, err)
+		}
+		if e.Name != "kill" { // VerifyUndone of kill follows from Undo's new incarnation
+			if v, err := app.VerifyUndone(short()); err == nil {
+				t.Errorf("%s was not undone, but there is evidence: %s", e.Name, v)
+			}
+		}
+		for range 2 { // idempotent
+			if err := app.Undo(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if v, err := app.VerifyUndone(t.Context()); err != nil || v.IsNil() {
+			t.Errorf("%s: %s, %v", e.Name, v, err)
+		}
 	}
 }

@@ -1,0 +1,245 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/embedded/validator"
+	"github.com/jepgo/jepgo/devnet/link"
+)
+
+// Network is a running embedded devnet. Its methods are safe for concurrent use.
+type Network struct {
+	dir     string
+	state   *State // Processes, Owner and Ready change under mu
+	links   *link.Proxy
+	guard   net.Listener
+	lock    *os.File
+	spawner *spawner
+	nodes   []*node
+	exits   chan Exit
+	old     bool // the data was there before
+
+	closing atomic.Bool
+	mu      sync.Mutex // held while processes are started and when all are stopped
+	once    sync.Once
+	closed  error // what Close returned
+}
+
+var _ devnet.Network = (*Network)(nil)
+
+// Bounds of closing: what an orderly stop may take, and the kernel for a kill.
+const (
+	stopGrace = 12 * time.Second
+	killGrace = 5 * time.Second
+)
+
+// Start makes a network in a directory that holds none yet, starts it and waits
+// until every node has served block 1: about two seconds for four nodes. On an
+// error nothing is left running; the logs stay.
+func Start(ctx context.Context, opts Options) (*Network, error) {
+	if err := supported(); err != nil {
+		return nil, err
+	}
+	dir, err := create(opts)
+	if err != nil {
+		return nil, err
+	}
+	return launch(ctx, dir, false)
+}
+
+// launch runs the network whose state is in dir, a new one or an old one.
+func launch(ctx context.Context, dir string, supervised bool) (*Network, error) {
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	n := &Network{dir: dir, lock: lock, spawner: newSpawner(), exits: make(chan Exit, 256)}
+	if err := n.open(ctx, supervised); err != nil {
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+		defer cancel()
+		return nil, errors.Join(err, n.Close(stop))
+	}
+	return n, nil
+}
+
+func (n *Network) open(ctx context.Context, supervised bool) error {
+	state, err := readState(n.dir)
+	if err != nil {
+		return err
+	}
+	n.state, n.old = state, state.Subnet.Prefix != ""
+	if state.Owner, err = devnet.Lookup(os.Getpid()); err != nil {
+		return err
+	}
+	state.Supervised, state.Ready = supervised, false
+	state.Processes = make(map[string]devnet.Identity)
+	if state.Subnet, n.guard, err = reserve(state.Subnet, len(state.Names)); err != nil {
+		return err
+	}
+	if err := n.openLinks(); err != nil {
+		return err
+	}
+	if err := n.prepare(); err != nil {
+		return err
+	}
+	// The owner is known before it has a node: see Sweep.
+	if err := state.write(n.dir); err != nil {
+		return err
+	}
+	for _, name := range state.Names {
+		if _, err := n.Start(ctx, name); err != nil {
+			return err
+		}
+	}
+	if err := n.awaitBlocks(ctx); err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	state.Ready = true
+	return state.write(n.dir)
+}
+
+func (n *Network) openLinks() error {
+	names := n.state.Names
+	var err error
+	n.links, err = link.NewProxy(link.Options{
+		Nodes:     names,
+		Protocols: []string{protoDevP2P, protoComet},
+		Host:      n.state.Subnet.linkHost(),
+		Target: func(name, protocol string) string {
+			l := n.state.Subnet.listen(slices.Index(names, name))
+			if protocol == protoDevP2P {
+				return l.DevP2P
+			}
+			return l.CometP2P
+		},
+	})
+	return err
+}
+
+// prepare writes every node's configuration and, the first time, its databases.
+func (n *Network) prepare() error {
+	s := n.state
+	s.Nodes = nil
+	var group multierror.Group
+	for i, name := range s.Names {
+		cfg := n.config(i)
+		if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+		if err := writeJSON(configPath(n.dir, name), cfg); err != nil {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+		s.Nodes = append(s.Nodes, s.Subnet.node(i, name, cfg.Dir, logPath(n.dir, name)))
+		n.nodes = append(n.nodes, &node{Node: s.Nodes[i]})
+		group.Go(func() error {
+			if err := validator.Init(cfg); err != nil {
+				return fmt.Errorf("node %s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	return group.Wait().ErrorOrNil()
+}
+
+func (n *Network) config(i int) validator.Config {
+	s := n.state
+	name := s.Names[i]
+	cfg := validator.Config{
+		Name:        name,
+		Index:       i,
+		Names:       s.Names,
+		Dir:         filepath.Join(n.dir, name, dataDir),
+		Seed:        s.Seed,
+		ChainID:     s.ChainID,
+		GenesisTime: s.GenesisTime,
+		Alloc:       s.Alloc,
+		BlockTime:   s.BlockTime,
+		Listen:      s.Subnet.listen(i),
+		Bug:         bugOf(s.Bug, i, len(s.Names)),
+	}
+	for j, peer := range s.Names {
+		if j == i {
+			continue
+		}
+		e := link.Edge{From: name, To: peer}
+		cfg.Peers = append(cfg.Peers, validator.Peer{
+			Index: j, DevP2P: n.links.Addr(e, protoDevP2P), CometP2P: n.links.Addr(e, protoComet),
+		})
+	}
+	return cfg
+}
+
+// Nodes lists the validators, n1 first.
+func (n *Network) Nodes() []devnet.Node { return slices.Clone(n.state.Nodes) }
+
+// Links is the network between the validators; Close closes it.
+func (n *Network) Links() link.Link { return n.links }
+
+// State is a copy of what devnet.json says of the network.
+func (n *Network) State() State {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.copyState()
+}
+
+func (n *Network) copyState() State {
+	s := *n.state
+	s.Processes = make(map[string]devnet.Identity)
+	for _, node := range n.nodes {
+		if id, ok := node.running(); ok {
+			s.Processes[node.Name] = id
+		}
+	}
+	return s
+}
+
+// Exits delivers the end of every process that Close did not ask to end, also of
+// those that a nemesis killed; Exit.Signal tells them apart. It is never closed.
+// When 256 of them wait to be received, further ones are dropped.
+func (n *Network) Exits() <-chan Exit { return n.exits }
+
+// Close stops all nodes in order, kills those that take longer than 12 seconds or
+// than ctx allows, and closes the links. It is idempotent and returns, in the
+// end always within 5 seconds after ctx, all that could not be stopped in order.
+func (n *Network) Close(ctx context.Context) error {
+	n.once.Do(func() {
+		n.closing.Store(true)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.closed = n.shutDown(ctx)
+	})
+	return n.closed
+}
+
+func (n *Network) shutDown(ctx context.Context) error {
+	var errs *multierror.Error
+	errs = multierror.Append(errs, n.stopNodes(ctx)...)
+	if n.links != nil {
+		errs = multierror.Append(errs, n.links.Close())
+	}
+	if n.guard != nil {
+		errs = multierror.Append(errs, n.guard.Close())
+	}
+	n.spawner.close()
+	if n.state != nil {
+		last := n.copyState()
+		last.Owner, last.Supervised, last.Ready = devnet.Identity{}, false, false
+		errs = multierror.Append(errs, last.write(n.dir))
+	}
+	errs = multierror.Append(errs, n.lock.Close())
+	return errs.ErrorOrNil()
+}

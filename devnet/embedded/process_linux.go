@@ -1,0 +1,99 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+func supported() error { return nil }
+
+// self is this program, also when its file has been deleted, as go run does.
+const self = "/proc/self/exe"
+
+// spawner starts processes that die with this one. The kernel sends their death
+// signal when the thread ends that started them, so that is one thread, which
+// lives until close.
+type spawner struct {
+	requests chan spawnRequest
+}
+
+type spawnRequest struct {
+	cmd    *exec.Cmd
+	result chan error
+}
+
+func newSpawner() *spawner {
+	s := &spawner{requests: make(chan spawnRequest)}
+	go func() {
+		runtime.LockOSThread()
+		// Unlocked at the end, so that the runtime keeps the thread.
+		defer runtime.UnlockOSThread()
+		for r := range s.requests {
+			r.result <- r.cmd.Start()
+		}
+	}()
+	return s
+}
+
+// start executes this program again, in a process group of its own and with log
+// as its output, and gives it SIGKILL when this process ends.
+func (s *spawner) start(log *os.File, args ...string) (*exec.Cmd, error) {
+	cmd := again(log, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	r := spawnRequest{cmd: cmd, result: make(chan error)}
+	s.requests <- r
+	return cmd, <-r.result
+}
+
+// close ends the spawner; it is for when its processes are gone.
+func (s *spawner) close() { close(s.requests) }
+
+// startDetached executes this program again in a session of its own, so that it
+// outlives this process and its terminal.
+func startDetached(log *os.File, args ...string) (*exec.Cmd, error) {
+	cmd := again(log, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd, cmd.Start()
+}
+
+func again(log *os.File, args ...string) *exec.Cmd {
+	cmd := exec.Command(self, args...)
+	cmd.Args[0] = os.Args[0] // what ps shows
+	cmd.Stdout, cmd.Stderr = log, log
+	return cmd
+}
+
+// lockDir holds the directory for one network until the file is closed or the
+// process ends, however it does.
+func lockDir(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("devnet lock: %w", err)
+	}
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	f.Close()
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, fmt.Errorf("devnet lock %q: %w", dir, err)
+	}
+	owner := "another process"
+	if s, err := readState(dir); err == nil && s.running() {
+		owner = fmt.Sprintf("process %d", s.Owner.PID)
+	}
+	return nil, fmt.Errorf("directory %q: its devnet is run by %s", dir, owner)
+}
+
+// signalOf is the signal that ended a process, 0 when none did.
+func signalOf(state *os.ProcessState) syscall.Signal {
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return ws.Signal()
+	}
+	return 0
+}

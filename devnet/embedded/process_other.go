@@ -1,0 +1,33 @@
+//go:build !linux
+
+package embedded
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// errNotLinux is the answer of everything here on other systems.
+var errNotLinux = errors.New("the embedded devnet needs Linux: its nodes must die with jepgo, and live on many loopback addresses; elsewhere, attach to a running network with --rpc")
+
+func supported() error { return errNotLinux }
+
+type spawner struct{}
+
+func newSpawner() *spawner { return &spawner{} }
+
+func (*spawner) start(log *os.File, args ...string) (*exec.Cmd, error) { return nil, errNotLinux }
+
+func (*spawner) close() {}
+
+func startDetached(log *os.File, args ...string) (*exec.Cmd, error) { return nil, errNotLinux }
+
+func lockDir(dir string) (*os.File, error) { return nil, errNotLinux }
+
+func signalOf(*os.ProcessState) syscall.Signal { return 0 }
+
+// Sweep needs Linux.
+func Sweep(ctx context.Context, root string) ([]Orphan, error) { return nil, errNotLinux }

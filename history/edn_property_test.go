@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// name draws what can be a keyword.
+// name draws what Clojure takes for a keyword.
 func name() *rapid.Generator[string] {
-	return rapid.StringMatching(`[a-z*!_?$%&=<>.+-][a-z0-9*!_?$%&=<>.+:#'-]{0,8}[a-z](/[a-zé][a-z0-9]{0,4})?`)
+	return rapid.StringMatching(`[a-z*!_?$%&=<>.+-][a-z0-9*!_?$%&=<>.+:#'-]{0,8}[a-z](/[a-zé][a-z0-9]{0,4})?`).Filter(isPlain)
 }
 
 // scalar draws a value without elements.

@@ -3,7 +3,7 @@ package history
 import (
 	"math"
 	"strconv"
-	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -48,10 +48,10 @@ func (v Value) Append(dst []byte) []byte {
 	return append(dst, "nil"...)
 }
 
-// isTag reports whether #name is a tag and not one of the other things that a #
-// starts.
+// isTag reports whether #name is a tag: Clojure wants a letter first.
 func isTag(name string) bool {
-	return isToken(name) && strings.IndexByte("_!:'#<", name[0]) < 0
+	first, _ := utf8.DecodeRuneInString(name)
+	return unicode.IsLetter(first) && isToken(name)
 }
 
 func appendForms(dst []byte, vs []Value) []byte {

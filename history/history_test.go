@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
+	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
@@ -142,6 +144,33 @@ func TestProcess(t *testing.T) {
 	for p, want := range map[Process]string{Client(-3): "-3", Nemesis(): ":nemesis", {}: "nil"} {
 		if p.String() != want {
 			t.Errorf("%#v is %s, want %s", p, p, want)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	wei, _ := new(big.Int).SetString("340282366920938463463374607431768211456", 10)
+	for _, n := range []*big.Int{wei, new(big.Int).Neg(wei), big.NewInt(42), big.NewInt(math.MinInt64)} {
+		v := BigOf(n)
+		if got, ok := v.Big(); !ok || got.Cmp(n) != 0 {
+			t.Errorf("%s comes back as %v, %t", n, got, ok)
+		}
+		if _, ok := v.Int(); ok != n.IsInt64() {
+			t.Errorf("%s fits in 64 bits: %t", n, ok)
+		}
+		if again := readValue(t, v.String()); !again.Equal(v) {
+			t.Errorf("%s is written as %s, which reads as %s", n, v, again)
+		}
+	}
+	for _, v := range []Value{FloatOf(1), number("1/3"), number("1.5M"), Text("1"), {}} {
+		if n, ok := v.Big(); ok {
+			t.Errorf("%s is the integer %s", v, n)
+		}
+	}
+	for _, v := range []Value{FloatOf(2.5), Int(2), Text("2")} {
+		want := map[Kind]float64{Float: 2.5, Integer: 2}[v.Kind()]
+		if f, ok := v.Float(); f != want || ok != (v.Kind() != String) {
+			t.Errorf("%s is the float %v, %t", v, f, ok)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -20,6 +19,9 @@ import (
 // childEnv tells the test binary to record into the file of that name until it
 // is killed.
 const childEnv = "JEPGO_HISTORY_TEST_CHILD"
+
+// batch is how many ops the child records at once.
+const batch = 10
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(childEnv); path != "" {
@@ -37,11 +39,12 @@ func recordForever(path string) error {
 	}
 	for {
 		var op Op
-		for i := range int64(100) {
+		for i := range int64(batch) {
 			if op, err = r.Record(sampleOp(i)); err != nil {
 				return err
 			}
 		}
+		time.Sleep(time.Millisecond) // some 10,000 ops a second
 		if _, err := fmt.Println(op.Index, op.Time); err != nil {
 			return err
 		}
@@ -411,7 +414,7 @@ func killRecorder(t *testing.T) time.Duration {
 		t.Fatalf("what is left cannot be read: %v", err)
 	}
 	for i := range h.Ops {
-		want := sampleOp(int64(i) % 100)
+		want := sampleOp(int64(i) % batch)
 		want.Index, want.Time = int64(i), h.Ops[i].Time
 		if !equalOps(&h.Ops[i], &want) || i > 0 && want.Time < h.Ops[i-1].Time {
 			t.Fatalf("op %d is %s, want %s", i, &h.Ops[i], &want)
@@ -467,5 +470,3 @@ func BenchmarkRecorderLatency(b *testing.B) {
 	}
 	b.ReportMetric(float64(median(took[:min(n, len(took))])), "median-ns")
 }
-
-var _ io.Writer = (*memory)(nil)

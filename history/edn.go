@@ -125,18 +125,29 @@ func appendF(dst []byte, f string) []byte {
 	return appendName(dst, f)
 }
 
+// ParseValue reads text that is one EDN value. Its error is a *SyntaxError, or
+// a *CutError where the value has no end.
+func ParseValue(text string) (Value, error) {
+	// The line end tells a whole last token from one that was cut off.
+	f := forms{scanner: scanner{buf: append([]byte(text), '\n'), end: len(text) + 1, err: io.EOF}}
+	if _, some := f.skip(); !some {
+		return Value{}, f.fail(0, "expected a value, found nothing")
+	}
+	if err := f.one(0); err != nil {
+		return Value{}, err
+	}
+	v := f.pop()
+	if _, more := f.skip(); more {
+		return Value{}, f.fail(f.pos, "expected one value, found more: %s", quote(f.buf[f.pos:len(text)]))
+	}
+	return v, nil
+}
+
 // isForm reports whether text is one form that reading and writing leave as it
 // is, and that is no string, whose content would be taken for the name.
 func isForm(text string) bool {
-	f := forms{scanner: scanner{buf: append([]byte(text), ' '), end: len(text) + 1, err: io.EOF}}
-	if f.one(0) != nil {
-		return false
-	}
-	if _, more := f.skip(); more {
-		return false
-	}
-	v := f.pop()
-	return !v.isName() && v.kind != Nil && v.String() == text
+	v, err := ParseValue(text)
+	return err == nil && !v.isName() && v.kind != Nil && v.String() == text
 }
 
 // appendName writes a name that belongs to an op: as a keyword if Clojure can

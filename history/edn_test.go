@@ -143,6 +143,29 @@ func TestReadValue(t *testing.T) {
 	}
 }
 
+func TestParseValue(t *testing.T) {
+	for _, text := range []string{"0", "nil", "[0 {:a 1}]", "\\space", "#x y", "\"a\""} {
+		if v, err := ParseValue(" " + text + " ; comment"); err != nil || v.String() != text {
+			t.Errorf("%q parses as %s, error %v", text, v, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"":       "expected a value, found nothing",
+		" ; x":   "expected a value, found nothing",
+		"1 2":    `column 3 (byte 2): expected one value, found more: "2"`,
+		"[1":     "ends in the middle",
+		"#_ 1":   "ends in the middle",
+		"]":      "unexpected ']'",
+		"\x00":   "this is not EDN text",
+		"1x":     "cannot be read",
+		"[1]\n]": `line 2, column 1 (byte 4): expected one value`,
+	} {
+		if v, err := ParseValue(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q parses as %s, error %v; want %s", text, v, err, want)
+		}
+	}
+}
+
 func TestReadOp(t *testing.T) {
 	bare := Op{Index: Absent, Time: Absent}
 	tests := []struct {

@@ -166,11 +166,10 @@ func TestLostWriteIsAcknowledged(t *testing.T) {
 	r := newRig(t)
 	lie := newLostWrite(r.node).(*lostWrite)
 	f := &front{r.node, lie}
-	register := r.deploy(f)
-	r.mine(1)
-	faucet := crypto.PubkeyToAddress(FaucetKey().PublicKey)
+	from := writer()
+	register := r.deploy(f, from)
 	for nonce := uint64(1); ; nonce++ {
-		raw, hash := sign(t, nonce, &register, calldata("write(uint256,uint256)", 1, int64(nonce)))
+		raw, hash := from.sign(t, &register, calldata("write(uint256,uint256)", 1, int64(nonce)))
 		var said common.Hash
 		r.ask(f, &said, "eth_sendRawTransaction", raw)
 		if lie.lost[hash] != nil { // once more, as after a broken connection
@@ -196,7 +195,7 @@ func TestLostWriteIsAcknowledged(t *testing.T) {
 			t.Fatalf("write %d: lost %v, in its block %v", nonce, lost, really)
 		}
 		var count hexutil.Uint64
-		if r.ask(f, &count, "eth_getTransactionCount", faucet, "latest"); uint64(count) != nonce+1 {
+		if r.ask(f, &count, "eth_getTransactionCount", from.address(), "latest"); uint64(count) != nonce+1 {
 			t.Fatalf("nonce after write %d is %d", nonce, count)
 		}
 		if lost {
@@ -211,11 +210,10 @@ func TestLostWriteIsAcknowledged(t *testing.T) {
 func TestStaleReadReportsAnOldValue(t *testing.T) {
 	r := newRig(t)
 	f := &front{r.node, newStaleRead(r.node)}
-	register := r.deploy(f)
-	nonce := uint64(1)
-	send := func(data []byte) common.Hash {
-		raw, hash := sign(t, nonce, &register, data)
-		nonce++
+	w, rd := writer(), reader()
+	register := r.deploy(f, w)
+	send := func(from *account, data []byte) common.Hash {
+		raw, hash := from.sign(t, &register, data)
 		var sent common.Hash
 		r.ask(f, &sent, "eth_sendRawTransaction", raw)
 		return hash
@@ -223,8 +221,8 @@ func TestStaleReadReportsAnOldValue(t *testing.T) {
 	const key = 5
 	lies := 0
 	for value := int64(1); value <= 40; value++ { // one block each: write, then read
-		send(calldata("write(uint256,uint256)", key, value))
-		read := send(calldata("read(uint256)", key))
+		send(w, calldata("write(uint256,uint256)", key, value))
+		read := send(rd, calldata("read(uint256)", key))
 		r.mine(1)
 		var got *types.Receipt
 		r.ask(f, &got, "eth_getTransactionReceipt", read)
@@ -250,7 +248,7 @@ func TestStaleReadReportsAnOldValue(t *testing.T) {
 	// A key that nobody has written lately is read truthfully.
 	r.mine(staleBlocks + 1)
 	for range 2 * staleEvery {
-		read := send(calldata("read(uint256)", key))
+		read := send(rd, calldata("read(uint256)", key))
 		r.mine(1)
 		var got *types.Receipt
 		r.ask(f, &got, "eth_getTransactionReceipt", read)

@@ -11,6 +11,7 @@ import (
 	cmtjson "github.com/cometbft/cometbft/libs/json"
 	"github.com/cometbft/cometbft/privval"
 	"github.com/ethereum/go-ethereum/core"
+	"github.com/ethereum/go-ethereum/core/rawdb"
 	"github.com/ethereum/go-ethereum/node"
 	"github.com/ethereum/go-ethereum/triedb"
 	"github.com/ethereum/go-ethereum/triedb/hashdb"
@@ -121,6 +122,10 @@ func initDatabase(cfg Config) (err error) {
 	} else if compat != nil {
 		return compat
 	}
+	// The transactions of every block from here on are indexed as it becomes the
+	// head. Without this, geth would answer "transaction indexing is in progress"
+	// to a question for a receipt around the first block.
+	rawdb.WriteTxIndexTail(db, 0)
 	return db.SyncKeyValue()
 }
 

@@ -1,6 +1,7 @@
 package validator
 
 import (
+	"crypto/ecdsa"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -61,6 +62,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	cfg := testConfig(t, 0, 1)
+	cfg.Alloc = []string{reader().address().Hex()}
 	if err := Init(cfg); err != nil {
 		t.Fatal(err)
 	}
@@ -102,14 +104,16 @@ func (r *rig) mine(n int) {
 }
 
 // settle waits until the pool has taken notice of the head and of all that was
-// sent, both of which it does in the background.
+// sent, both of which it does in the background. It needs senders that have one
+// transaction at a time: geth leaves a second one in the queue until the next
+// head when it comes while the pool takes notice of one.
 func (r *rig) settle() {
 	r.t.Helper()
 	pool := r.exec.eth.TxPool()
-	if err := pool.Sync(); err != nil {
-		r.t.Fatal(err)
-	}
 	for range 10_000 {
+		if err := pool.Sync(); err != nil {
+			r.t.Fatal(err)
+		}
 		if _, queued := pool.Stats(); queued == 0 {
 			return
 		}
@@ -189,12 +193,25 @@ func calldata(signature string, words ...int64) []byte {
 	return data
 }
 
-// sign makes a transaction of the faucet; to is nil for a creation.
-func sign(t *testing.T, nonce uint64, to *common.Address, data []byte) (raw string, hash common.Hash) {
+// writer and reader sign the transactions of the tests. In a block the writer's
+// come first, as they pay more.
+type account struct {
+	key   *ecdsa.PrivateKey
+	tip   int64
+	nonce uint64 // of the next transaction
+}
+
+func writer() *account { return &account{key: FaucetKey(), tip: 2} }
+func reader() *account { return &account{key: secp256k1("reader"), tip: 1} }
+
+func (a *account) address() common.Address { return crypto.PubkeyToAddress(a.key.PublicKey) }
+
+// sign makes the account's next transaction; to is nil for a creation.
+func (a *account) sign(t *testing.T, to *common.Address, data []byte) (raw string, hash common.Hash) {
 	t.Helper()
 	id := big.NewInt(testChain)
-	tx, err := types.SignNewTx(FaucetKey(), types.LatestSignerForChainID(id), &types.DynamicFeeTx{ChainID: id, Nonce: nonce,
-		To: to, Data: data, Gas: 200_000, GasFeeCap: big.NewInt(2e9), GasTipCap: big.NewInt(1)})
+	tx, err := types.SignNewTx(a.key, types.LatestSignerForChainID(id), &types.DynamicFeeTx{ChainID: id, Nonce: a.nonce,
+		To: to, Data: data, Gas: 200_000, GasFeeCap: big.NewInt(2e9), GasTipCap: big.NewInt(a.tip)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,13 +219,14 @@ func sign(t *testing.T, nonce uint64, to *common.Address, data []byte) (raw stri
 	if err != nil {
 		t.Fatal(err)
 	}
+	a.nonce++
 	return hexutil.Encode(b), tx.Hash()
 }
 
-// deploy puts the register on the chain with the faucet's nonce 0.
-func (r *rig) deploy(f *front) common.Address {
+// deploy puts the register on the chain.
+func (r *rig) deploy(f *front, from *account) common.Address {
 	r.t.Helper()
-	raw, hash := sign(r.t, 0, nil, registerCode())
+	raw, hash := from.sign(r.t, nil, registerCode())
 	var sent common.Hash
 	r.ask(f, &sent, "eth_sendRawTransaction", raw)
 	r.mine(1)

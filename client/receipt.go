@@ -1,0 +1,186 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+)
+
+// Log is one event that a contract reported.
+type Log struct {
+	Address common.Address
+	Topics  []common.Hash
+	Data    []byte
+}
+
+// Receipt says which block a transaction is in and what it did.
+type Receipt struct {
+	Tx        common.Hash
+	BlockHash common.Hash
+	Number    uint64
+	OK        bool            // status 1; else the transaction was reverted
+	Contract  *common.Address // what it created, if anything
+	Logs      []Log
+}
+
+// Receipts asks for receipts in one batch. A transaction that is in no block
+// (yet) has a nil receipt and no error.
+func (c *Client) Receipts(ctx context.Context, txs []common.Hash) []Answer[*Receipt] {
+	reqs := make([]request, len(txs))
+	for i, tx := range txs {
+		reqs[i] = request{method: "eth_getTransactionReceipt", args: []any{tx}}
+	}
+	c.batch(ctx, reqs)
+	answers := make([]Answer[*Receipt], len(txs))
+	for i := range reqs {
+		r, err := c.receipt(&reqs[i], txs[i])
+		answers[i] = Answer[*Receipt]{r, err}
+	}
+	return answers
+}
+
+func (c *Client) receipt(r *request, tx common.Hash) (*Receipt, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	if r.absent() {
+		return nil, nil
+	}
+	var wire struct {
+		Tx        *common.Hash    `json:"transactionHash"`
+		BlockHash *common.Hash    `json:"blockHash"`
+		Number    *hexutil.Uint64 `json:"blockNumber"`
+		Status    *hexutil.Uint64 `json:"status"`
+		Contract  *common.Address `json:"contractAddress"`
+		Logs      []struct {
+			Address common.Address `json:"address"`
+			Topics  []common.Hash  `json:"topics"`
+			Data    hexutil.Bytes  `json:"data"`
+		} `json:"logs"`
+	}
+	if err := json.Unmarshal(r.raw, &wire); err != nil {
+		return nil, c.fault(r.method, malformed("receipt of %s: %v", tx, err))
+	}
+	if wire.Tx == nil || *wire.Tx != tx {
+		return nil, c.fault(r.method, malformed("receipt of %s was asked for, another answered", tx))
+	}
+	if wire.BlockHash == nil && wire.Number == nil {
+		return nil, nil // some nodes give a receipt to what is still in the pool
+	}
+	if wire.BlockHash == nil || wire.Number == nil || wire.Status == nil || uint64(*wire.Number) > math.MaxInt64 || *wire.Status > 1 {
+		return nil, c.fault(r.method, malformed("receipt of %s lacks a proper blockHash, blockNumber or status", tx))
+	}
+	out := &Receipt{Tx: tx, BlockHash: *wire.BlockHash, Number: uint64(*wire.Number), OK: *wire.Status == 1, Contract: wire.Contract}
+	for _, l := range wire.Logs {
+		out.Logs = append(out.Logs, Log{Address: l.Address, Topics: l.Topics, Data: l.Data})
+	}
+	return out, nil
+}
+
+const (
+	pollSoonest  = 50 * time.Millisecond  // between polls while receipts come in
+	pollLatest   = 500 * time.Millisecond // between polls when none has come for a while
+	pollPatience = 2 * time.Second        // for one poll to be answered
+	pollBatch    = 50                     // receipts in one batch
+)
+
+// receiptPoll asks for all awaited receipts of one node together, so that the
+// load of waiting does not grow with the number of clients. Its goroutine lives
+// as long as somebody waits.
+type receiptPoll struct {
+	ask func(context.Context, []common.Hash) []Answer[*Receipt]
+
+	mu      sync.Mutex
+	waiting map[common.Hash]chan<- *Receipt
+	running bool
+	delay   time.Duration
+	last    error // why the last poll told nothing
+}
+
+// await returns where the receipt of tx will arrive; stop ends the waiting and
+// must be called. A transaction has at most one waiter.
+func (p *receiptPoll) await(tx common.Hash) (arrives <-chan *Receipt, stop func()) {
+	ch := make(chan *Receipt, 1)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.waiting == nil {
+		p.waiting = make(map[common.Hash]chan<- *Receipt)
+	}
+	p.waiting[tx] = ch
+	p.delay = pollSoonest
+	if !p.running {
+		p.running = true
+		go p.run()
+	}
+	return ch, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.waiting, tx)
+	}
+}
+
+// lastError returns what went wrong in the last poll, if anything.
+func (p *receiptPoll) lastError() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.last
+}
+
+func (p *receiptPoll) run() {
+	for {
+		p.mu.Lock()
+		if len(p.waiting) == 0 {
+			p.running = false
+			p.mu.Unlock()
+			return
+		}
+		delay := p.delay
+		p.delay = min(p.delay*5/4, pollLatest)
+		p.mu.Unlock()
+
+		time.Sleep(delay)
+		for _, txs := range p.chunks() {
+			ctx, cancel := context.WithTimeout(context.Background(), pollPatience)
+			answers := p.ask(ctx, txs)
+			cancel()
+			p.deliver(txs, answers)
+		}
+	}
+}
+
+func (p *receiptPoll) chunks() [][]common.Hash {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out [][]common.Hash
+	for tx := range p.waiting {
+		if n := len(out); n == 0 || len(out[n-1]) == pollBatch {
+			out = append(out, nil)
+		}
+		out[len(out)-1] = append(out[len(out)-1], tx)
+	}
+	return out
+}
+
+func (p *receiptPoll) deliver(txs []common.Hash, answers []Answer[*Receipt]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = nil
+	for i, a := range answers {
+		if a.Err != nil {
+			p.last = a.Err
+			continue
+		}
+		ch, ok := p.waiting[txs[i]]
+		if a.Value == nil || !ok {
+			continue
+		}
+		ch <- a.Value // has room: each waiter gets one receipt
+		delete(p.waiting, txs[i])
+		p.delay = pollSoonest
+	}
+}

@@ -1,0 +1,86 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"math/big"
+
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+)
+
+// Called is the answer to a local call, with the header that the same batch
+// gave for the tag just before and just after it. When both are the same block
+// the call was answered from it; else the callee has to say which (a contract
+// can return block.number and its parent's hash).
+type Called struct {
+	Data          []byte
+	Before, After Header
+}
+
+// CallAt asks the node to run a call on its own state at a tag (eth_call).
+func (c *Client) CallAt(ctx context.Context, to common.Address, data []byte, tag string) (Called, error) {
+	reqs := []request{
+		blockRequest(tag, false),
+		{method: "eth_call", args: []any{map[string]any{"to": to, "input": hexutil.Bytes(data)}, tag}},
+		blockRequest(tag, false),
+	}
+	c.batch(ctx, reqs)
+	var out Called
+	var err error
+	if out.Data, err = decode[hexutil.Bytes](c, &reqs[1]); err != nil {
+		return Called{}, err
+	}
+	if out.Before, err = c.header(&reqs[0]); err != nil {
+		return Called{}, err
+	}
+	if out.After, err = c.header(&reqs[2]); err != nil {
+		return Called{}, err
+	}
+	return out, nil
+}
+
+// ChainID returns the id that transactions are signed for.
+func (c *Client) ChainID(ctx context.Context) (*big.Int, error) {
+	v, err := ask[hexutil.Big](ctx, c, "eth_chainId")
+	return (*big.Int)(&v), err
+}
+
+// Balance returns the wei that an account has at latest.
+func (c *Client) Balance(ctx context.Context, who common.Address) (*big.Int, error) {
+	v, err := ask[hexutil.Big](ctx, c, "eth_getBalance", who, Latest)
+	return (*big.Int)(&v), err
+}
+
+// Nonce returns the number of the account's next transaction at a tag; with
+// "pending" it counts what the node has in its pool.
+func (c *Client) Nonce(ctx context.Context, who common.Address, tag string) (uint64, error) {
+	v, err := ask[hexutil.Uint64](ctx, c, "eth_getTransactionCount", who, tag)
+	return uint64(v), err
+}
+
+// Code returns the code of a contract at latest, empty when there is none.
+func (c *Client) Code(ctx context.Context, at common.Address) ([]byte, error) {
+	return ask[hexutil.Bytes](ctx, c, "eth_getCode", at, Latest)
+}
+
+// ask makes one request whose answer is a single value.
+func ask[T any](ctx context.Context, c *Client, method string, args ...any) (T, error) {
+	raw, err := c.call(ctx, method, args...)
+	return decode[T](c, &request{method: method, raw: raw, err: err})
+}
+
+// decode reads the answer to a request as a value that is never null.
+func decode[T any](c *Client, r *request) (T, error) {
+	var v, zero T
+	if r.err != nil {
+		return zero, r.err
+	}
+	if r.absent() {
+		return zero, c.fault(r.method, malformed("answer is null"))
+	}
+	if err := json.Unmarshal(r.raw, &v); err != nil {
+		return zero, c.fault(r.method, malformed("%v", err))
+	}
+	return v, nil
+}

@@ -1,0 +1,100 @@
+package chain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/history"
+)
+
+// maxAnomalies and maxWarnings bound what one checker spells out; the reason
+// says how many there were.
+const (
+	maxAnomalies = 20
+	maxWarnings  = 20
+)
+
+// findings gathers what a checker finds.
+type findings struct {
+	h         *history.History
+	anomalies []checker.Anomaly
+	count     int
+	warnings  []string
+	warned    int
+}
+
+// report adds an anomaly. Its witness are the ops at those positions and the
+// invocations are left out: a completion says all.
+func (f *findings) report(name, message string, positions ...int) {
+	f.count++
+	if len(f.anomalies) == maxAnomalies {
+		return
+	}
+	a := checker.Anomaly{Name: name, Message: message, Witness: checker.Refs(f.h, positions...)}
+	for _, ref := range a.Witness {
+		if node := f.h.Ops[ref.Index].Node; node != "" && !slices.Contains(a.Nodes, node) {
+			a.Nodes = append(a.Nodes, node)
+		}
+	}
+	slices.Sort(a.Nodes)
+	f.anomalies = append(f.anomalies, a)
+}
+
+func (f *findings) warn(format string, args ...any) {
+	f.warned++
+	if len(f.warnings) < maxWarnings {
+		f.warnings = append(f.warnings, fmt.Sprintf(format, args...))
+	}
+}
+
+// result makes the verdict of what was found: invalid with an anomaly, else
+// valid when something was compared, else unknown because of none.
+func (f *findings) result(name string, facts int, held, none string, stats []checker.Stat) checker.Result {
+	r := checker.Result{Checker: name, Facts: facts, Anomalies: f.anomalies, Warnings: f.warnings, Stats: stats}
+	slices.SortStableFunc(r.Anomalies, func(a, b checker.Anomaly) int { return cmp.Compare(lastIndex(a), lastIndex(b)) })
+	if more := f.warned - len(f.warnings); more > 0 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("and %d more", more))
+	}
+	switch {
+	case f.count > 0:
+		r.Verdict, r.Reason = checker.Invalid, firstSentence(r.Anomalies[0].Message)
+		if f.count > 1 {
+			r.Reason += fmt.Sprintf(" (and %d more)", f.count-1)
+		}
+	case facts == 0:
+		r.Reason = none
+	default:
+		r.Verdict, r.Reason = checker.Valid, held
+	}
+	return r
+}
+
+// lastIndex is the op at which an anomaly shows.
+func lastIndex(a checker.Anomaly) int {
+	if len(a.Witness) == 0 {
+		return -1
+	}
+	return a.Witness[len(a.Witness)-1].Index
+}
+
+func firstSentence(text string) string {
+	for i := 0; i+1 < len(text); i++ {
+		if text[i] == '.' && text[i+1] == ' ' {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// short is a hash for prose.
+func short(hash string) string { return checker.ShortHash(hash) }
+
+// plural renders a count with its noun.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

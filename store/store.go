@@ -30,7 +30,6 @@ const (
 	TestFile    = "test.json"
 	LogFile     = "jepgo.log"
 	FaultsFile  = "faults.edn"
-	LedgerFile  = "ledger.jsonl"
 	NodesDir    = "nodes"
 )
 

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jepgo/jepgo/store"
+)
+
+func newList() *cobra.Command {
+	var root string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the runs in the store, the newest first",
+		Args:  noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			runs, err := store.List(root)
+			if err != nil {
+				return usageError("--store %q: %w", root, err)
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "NAME\tSTART\tVERDICT\tREASON")
+			for _, run := range runs {
+				verdict, reason := readVerdict(run)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", run.Name, run.Start.Format("20060102T150405.000Z"), verdict, reason)
+			}
+			return w.Flush()
+		},
+	}
+	storeFlag(cmd, &root)
+	return cmd
+}
+
+// readVerdict says what results.json of a run holds.
+func readVerdict(run *store.Run) (verdict, reason string) {
+	data, err := os.ReadFile(run.Path(store.ResultsJSON))
+	if err != nil {
+		return "-", "not judged: see jepgo check " + run.Name + "/" + run.Start.Format("20060102T150405.000Z")
+	}
+	var results struct {
+		Valid  any    `json:"valid"`
+		Reason string `json:"reason"`
+	}
+	if err := json.Unmarshal(data, &results); err != nil {
+		return "-", "results.json cannot be read: " + err.Error()
+	}
+	switch results.Valid {
+	case true:
+		return "valid", results.Reason
+	case false:
+		return "invalid", results.Reason
+	}
+	return "unknown", results.Reason
+}
+
+func storeFlag(cmd *cobra.Command, root *string) {
+	cmd.Flags().StringVar(root, "store", "store", "directory that holds the runs")
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jepgo/jepgo/runner"
+	"github.com/jepgo/jepgo/store"
+)
+
+func newShow() *cobra.Command {
+	var root string
+	cmd := &cobra.Command{
+		Use:   "show [RUN]",
+		Short: "Show one run: its configuration, its files and its judgement",
+		Long:  "Show one run. RUN is a run directory, or latest (the default), NAME or NAME/STAMP\nin the store. The judgement is made anew from the history.\n\n" + exitTable,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usageError("argument %q is one too many: want one run", args[1])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			arg := "latest"
+			if len(args) == 1 {
+				arg = args[0]
+			}
+			run, err := store.Find(root, arg)
+			if err != nil {
+				return usageError("%w", err)
+			}
+			out := cmd.OutOrStdout()
+			fmt.Fprintf(out, "run %s\n", run.Dir)
+			if data, err := os.ReadFile(run.Path(store.TestFile)); err == nil {
+				fmt.Fprintf(out, "%s", data)
+			}
+			entries, err := os.ReadDir(run.Dir)
+			if err != nil {
+				return err
+			}
+			for _, e := range entries {
+				fmt.Fprintf(out, "  %s\n", e.Name())
+			}
+			j, err := runner.JudgeFile(cmd.Context(), run.Dir, runner.JudgeOptions{})
+			if err != nil {
+				return usageError("%w", err)
+			}
+			j.Text(out)
+			return verdictStatus(j.Verdict)
+		},
+	}
+	storeFlag(cmd, &root)
+	return cmd
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/jepgo/jepgo/nemesis"
+	"github.com/jepgo/jepgo/runner"
+	"github.com/jepgo/jepgo/workloads"
+)
+
+type testFlags struct {
+	runner.Options
+	workload  string
+	devnet    string
+	logFormat string
+	count     int
+	asJSON    bool
+	verbose   bool
+	quiet     bool
+}
+
+func newTest() *cobra.Command {
+	var f testFlags
+	cmd := &cobra.Command{
+		Use:   "test",
+		Short: "Run a workload under a nemesis on a live network, and judge it",
+		Long: `Start a devnet of real nodes (or attach to a running network with --rpc), let
+clients work on it while a nemesis breaks things, record every operation, heal,
+check and report. Everything is kept in the store.
+
+Interrupt once (Ctrl-C): the load stops, faults are healed, the history is
+completed and judged. Interrupt twice: heal and leave.
+
+` + exitTable,
+		Example: "  jepgo test --nemesis partition --time 60s\n  jepgo test --rpc http://127.0.0.1:8545,http://127.0.0.1:8546 --nemesis none --time 1m",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&f.workload, "workload", strings.Join(workloads.Default(), ","), "workloads, comma-joined: "+strings.Join(workloads.Names(), ", "))
+	fs.StringVar(&f.Nemesis, "nemesis", "none", "faults, comma-joined, or none: "+strings.Join(nemesis.Names(), ", "))
+	fs.DurationVar(&f.Time, "time", time.Minute, "length of the main phase")
+	fs.IntVar(&f.Nodes, "nodes", 4, "validators of the embedded devnet")
+	fs.StringSliceVar(&f.RPC, "rpc", nil, "JSON-RPC `URLs` of a running network, comma-joined, one for each node")
+	fs.StringVar(&f.Key, "key", "", "hex private key of a funded account on the network behind --rpc (default: the faucet of jepgo's own devnets)")
+	fs.StringVar(&f.devnet, "devnet", "embedded", "which devnet to start: embedded")
+	fs.StringVar(&f.Concurrency, "concurrency", "2n", "client threads that submit transactions; 2n is twice the number of nodes")
+	fs.Float64Var(&f.Rate, "rate", 0, "client operations a second over all threads, 0 for as fast as they come")
+	fs.DurationVar(&f.Interval, "nemesis-interval", 10*time.Second, "from a fault's start to its end, and to the next start")
+	fs.Uint64Var(&f.Seed, "seed", 0, "seed of every random choice (default: drawn and printed)")
+	fs.StringVar(&f.Store, "store", "store", "directory that holds the runs")
+	fs.StringVar(&f.Name, "name", "", "name of the test in the store (default: workload and nemesis)")
+	fs.IntVar(&f.count, "test-count", 1, "run the test so many times, with seeds that follow; stops at the first that is not valid")
+	fs.BoolVar(&f.asJSON, "json", false, "print one JSON object a run")
+	fs.BoolVar(&f.Keep, "keep", false, "leave the embedded devnet up (restarted on the same data); see jepgo devnet down")
+	fs.StringVar(&f.Bug, "bug", "", "start deliberately broken nodes: "+strings.Join(runner.Bugs(), ", "))
+	fs.StringVar(&f.Claim, "claim", "", "make the claims of this profile instead of the detected one's: "+strings.Join(workloads.ProfileNames(), ", "))
+	fs.DurationVar(&f.OpTimeout, "op-timeout", 10*time.Second, "how long an operation may take before it is in doubt")
+	fs.StringVar(&f.logFormat, "log-format", "text", "format of the log on standard error: text or json")
+	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "log only warnings and errors, no progress")
+	return cmd
+}
+
+func (f *testFlags) run(cmd *cobra.Command) error {
+	if err := f.complete(cmd); err != nil {
+		return err
+	}
+	ctx, stop, done := interrupts(cmd.Context(), f.Log)
+	defer done()
+	worst := exitValid
+	for i := range f.count {
+		o := f.Options
+		o.Seed += uint64(i)
+		o.Command = f.replay(cmd, o.Seed)
+		out, err := runner.Run(ctx, stop, o)
+		status := f.report(cmd, out, err)
+		worst = worseStatus(worst, status)
+		if worst != exitValid {
+			break
+		}
+	}
+	if worst == exitValid {
+		return nil
+	}
+	return exitError(worst)
+}
+
+// complete checks the flags that only the command knows and fills in the rest.
+func (f *testFlags) complete(cmd *cobra.Command) error {
+	if f.count < 1 {
+		return usageError("--test-count %d: want 1 or more", f.count)
+	}
+	if f.devnet != "embedded" {
+		return usageError("--devnet %q: want embedded (or --rpc URL,... for a running network)", f.devnet)
+	}
+	if cmd.Flags().Changed("rpc") && cmd.Flags().Changed("nodes") {
+		return usageError("--nodes and --rpc exclude each other: a running network has the nodes that it has")
+	}
+	if cmd.Flags().Changed("rpc") && len(f.RPC) == 0 {
+		return usageError("--rpc is empty: want http://HOST:PORT,...")
+	}
+	f.Workloads = splitNames(f.workload)
+	log, err := newLog(cmd.ErrOrStderr(), f.logFormat, f.verbose, f.quiet)
+	if err != nil {
+		return err
+	}
+	f.Log = log
+	if !cmd.Flags().Changed("seed") {
+		f.Seed = drawSeed()
+		if !f.quiet {
+			fmt.Fprintf(cmd.ErrOrStderr(), "seed %d (repeat with --seed %d)\n", f.Seed, f.Seed)
+		}
+	}
+	if f.Name == "" {
+		f.Name = strings.Join(f.Workloads, "+") + "-" + strings.NewReplacer(",", "+", ":", "-").Replace(f.Nemesis)
+	}
+	f.Version = version()
+	if !f.quiet {
+		f.Progress = cmd.ErrOrStderr()
+		f.Terminal = isTerminal(cmd.ErrOrStderr())
+	}
+	return f.Options.Check()
+}
+
+// replay is the command line that repeats the run.
+func (f *testFlags) replay(cmd *cobra.Command, seed uint64) string {
+	words := []string{"jepgo", "test"}
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		switch flag.Name {
+		case "seed", "test-count", "verbose", "quiet", "json", "help", "key":
+			return
+		}
+		if flag.Changed {
+			words = append(words, "--"+flag.Name+"="+quote(flag.Value.String()))
+		}
+	})
+	return strings.Join(append(words, fmt.Sprintf("--seed=%d", seed)), " ")
+}
+
+func (f *testFlags) report(cmd *cobra.Command, out *runner.Outcome, err error) int {
+	status := exitValid
+	if out != nil && out.Judgement != nil {
+		if f.asJSON {
+			cmd.OutOrStdout().Write(out.Judgement.JSON())
+		} else {
+			out.Judgement.Text(cmd.OutOrStdout())
+			fmt.Fprintf(cmd.OutOrStdout(), "run %s\n", out.Run.Dir)
+		}
+		status = statusOf(verdictStatus(out.Judgement.Verdict), cmd.ErrOrStderr())
+	}
+	if out != nil {
+		for _, d := range out.Dirty {
+			fmt.Fprintf(cmd.ErrOrStderr(), "jepgo: dirty: %s (see jepgo heal --store %s)\n", d, f.Store)
+			status = worseStatus(status, exitDirty)
+		}
+		if out.Interrupted {
+			status = exitInterrupted
+		}
+	}
+	if err != nil && (out == nil || !out.Interrupted || out.Judgement != nil) {
+		status = worseStatus(status, statusOf(err, cmd.ErrOrStderr()))
+	}
+	return status
+}
+
+// interrupts maps signals to what they mean: the first one closes stop, the
+// second ends the context. done gives the signals back.
+func interrupts(parent context.Context, log *slog.Logger) (ctx context.Context, stop <-chan struct{}, done func()) {
+	ctx, cancel := context.WithCancel(parent)
+	first := make(chan struct{})
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-signals:
+			log.Warn("interrupted: stopping the load, healing, judging (again to heal and leave)")
+			close(first)
+		}
+		select {
+		case <-ctx.Done():
+		case <-signals:
+			log.Warn("interrupted again: healing and leaving")
+			cancel()
+		}
+	}()
+	return ctx, first, func() { signal.Stop(signals); cancel() }
+}
+
+func newLog(w io.Writer, format string, verbose, quiet bool) (*slog.Logger, error) {
+	level := slog.LevelInfo
+	if quiet {
+		level = slog.LevelWarn
+	}
+	if verbose {
+		level = slog.LevelDebug
+	}
+	o := &slog.HandlerOptions{Level: level}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, o)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, o)), nil
+	}
+	return nil, usageError("--log-format %q: want text or json", format)
+}
+
+func drawSeed() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:]) >> 24
+}
+
+func splitNames(s string) []string {
+	var names []string
+	for _, name := range strings.Split(s, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,79 @@
+//go:build live
+
+package live
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestNemesis runs the main job under each nemesis: never a false alarm, every
+// checker compares something, nothing is left, and the files alone give the
+// same verdict.
+func TestNemesis(t *testing.T) {
+	for _, nemesis := range []string{"partition", "kill", "pause", "partition,kill,pause"} {
+		for seed := 1; seed <= *seeds; seed++ {
+			t.Run(fmt.Sprintf("%s/seed=%d", nemesis, seed), func(t *testing.T) {
+				dir := t.TempDir()
+				r := jepgo(t, dir, "test", "--nemesis", nemesis, "--time", length.String(),
+					"--nemesis-interval", "5s", "--seed", fmt.Sprint(seed))
+				if r.status != 0 {
+					t.Fatalf("want a valid run: %s", r)
+				}
+				j := latest(t, dir)
+				for name, c := range j.Checkers {
+					if c.Valid != true || c.Facts == 0 {
+						t.Errorf("checker %s: valid %v, %d facts: %s", name, c.Valid, c.Facts, c.Reason)
+					}
+				}
+				t.Logf("%d ops, %s", j.Ops, j.Reason)
+				if again := jepgo(t, dir, "check", "store/latest"); again.status != 0 || !strings.Contains(again.stdout, "\tvalid\t") {
+					t.Errorf("jepgo check disagrees with the run: %s", again)
+				}
+				clean(t, dir)
+			})
+		}
+	}
+}
+
+// TestBugs starts broken nodes: each must be caught by the checker that is
+// there for it, with a witness.
+func TestBugs(t *testing.T) {
+	for _, bug := range []struct {
+		name, nemesis string
+		checkers      []string // any of them
+	}{
+		{"stale-read", "none", []string{"linear"}},
+		{"lost-write", "none", []string{"linear", "replay"}},
+		{"fork", "none", []string{"fork"}},
+		{"rewind", "kill", []string{"finality"}},
+	} {
+		for round := 1; round <= *rounds; round++ {
+			t.Run(fmt.Sprintf("%s/round=%d", bug.name, round), func(t *testing.T) {
+				dir := t.TempDir()
+				r := jepgo(t, dir, "test", "--bug", bug.name, "--nemesis", bug.nemesis, "--time", length.String(),
+					"--nemesis-interval", "5s", "--seed", fmt.Sprint(round))
+				if r.status != 1 {
+					t.Fatalf("want an invalid run: %s", r)
+				}
+				j := latest(t, dir)
+				caught := slices.ContainsFunc(bug.checkers, func(name string) bool { return j.Checkers[name].Valid == false })
+				if !caught {
+					t.Errorf("none of %v says so: %+v", bug.checkers, j.Checkers)
+				}
+				for name, anomalies := range j.Anomalies {
+					for _, a := range anomalies {
+						if len(a.Witness) == 0 {
+							t.Errorf("anomaly %s of %s has no witness: %s", name, a.Checker, a.Message)
+						}
+						t.Logf("%s (%s): %s, %d ops in the witness", name, a.Checker, a.Message, len(a.Witness))
+						break
+					}
+				}
+				clean(t, dir)
+			})
+		}
+	}
+}

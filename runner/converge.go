@@ -1,0 +1,110 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jepgo/jepgo/client"
+	"github.com/jepgo/jepgo/history"
+)
+
+// Convergence is waited for at most this long after every fault is undone: the
+// slowest honest way back is a peer's re-dial after its back-off (35 s in
+// devp2p), and a few rounds of consensus on a busy machine.
+const convergeBound = 90 * time.Second
+
+// convergeBlocks is how many blocks every node must add after the heal.
+const convergeBlocks = 2
+
+// converge waits until every node has added blocks since the heal and all of
+// them agree on a recent block, and records what it saw. Not to converge is
+// not an error of the run: it is for the checkers to judge.
+func (t *test) converge(ctx context.Context) error {
+	start := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, convergeBound)
+	defer cancel()
+	t.log.Info("waiting until the nodes agree", "bound", convergeBound)
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	var target int64 = -1
+	heads := map[string]int64{}
+	converged := false
+	for !converged && bounded.Err() == nil {
+		if t.heads(bounded, heads) == nil {
+			if target < 0 {
+				target = convergeBlocks
+				for _, n := range heads {
+					target = max(target, n+convergeBlocks)
+				}
+			}
+			low := lowest(heads)
+			converged = low >= target && t.agree(bounded, low)
+		}
+		if converged {
+			break
+		}
+		select {
+		case <-bounded.Done():
+		case <-tick.C:
+		}
+	}
+	took := time.Since(start)
+	if converged {
+		t.log.Info("nodes agree", "took", took.Round(time.Millisecond))
+	} else {
+		t.log.Warn("nodes do not agree", "bound", convergeBound, "heads", fmt.Sprint(heads))
+	}
+	var kvs []history.Value
+	for _, c := range t.clients {
+		if n, ok := heads[c.Name()]; ok {
+			kvs = append(kvs, history.Text(c.Name()), history.Int(n))
+		}
+	}
+	return t.journal.note("converge", history.MapOf(
+		history.Keyword("converged"), history.Flag(converged),
+		history.Keyword("bound"), history.Int(int64(convergeBound)),
+		history.Keyword("took"), history.Int(int64(took)),
+		history.Keyword("heads"), history.MapOf(kvs...)))
+}
+
+// heads asks every node for its latest block number.
+func (t *test) heads(ctx context.Context, heads map[string]int64) error {
+	for _, c := range t.clients {
+		h, err := c.HeaderAt(ctx, client.Latest)
+		if err != nil {
+			delete(heads, c.Name())
+			return err
+		}
+		heads[c.Name()] = int64(h.Number)
+	}
+	return nil
+}
+
+// agree reports whether every node has the same block at height n.
+func (t *test) agree(ctx context.Context, n int64) bool {
+	var first client.Header
+	for i, c := range t.clients {
+		answer := c.Headers(ctx, []uint64{uint64(n)})[0]
+		if answer.Err != nil {
+			return false
+		}
+		if i == 0 {
+			first = answer.Value
+		}
+		if answer.Value.Hash != first.Hash {
+			return false
+		}
+	}
+	return true
+}
+
+func lowest(heads map[string]int64) int64 {
+	low, first := int64(0), true
+	for _, n := range heads {
+		if first || n < low {
+			low, first = n, false
+		}
+	}
+	return low
+}

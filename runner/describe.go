@@ -1,0 +1,81 @@
+package runner
+
+import (
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/history"
+)
+
+// describe is the first op of the history: what a judgement needs to know.
+func (t *test) describe() history.Value {
+	claim, bug := history.Value{}, history.Value{}
+	if t.o.Claim != "" {
+		claim = history.Keyword(t.o.Claim)
+	}
+	if t.o.Bug != "" {
+		bug = history.Keyword(t.o.Bug)
+	}
+	var faults []string
+	if t.o.Nemesis != "none" {
+		faults = strings.Split(t.o.Nemesis, ",")
+	}
+	var nodes []history.Value
+	for _, n := range t.net.Nodes() {
+		nodes = append(nodes, history.Text(n.Name))
+	}
+	return history.MapOf(
+		history.Keyword("version"), history.Text(t.o.Version),
+		history.Keyword("seed"), history.Int(int64(t.o.Seed)),
+		history.Keyword("profile"), history.Keyword(t.profile.Name),
+		history.Keyword("workloads"), keywords(t.o.Workloads),
+		history.Keyword("nodes"), history.Vec(nodes...),
+		history.Keyword("nemesis"), keywords(faults),
+		history.Keyword("processes"), history.Int(int64(t.o.threads+len(nodes))),
+		history.Keyword("claim"), claim,
+		history.Keyword("bug"), bug,
+	)
+}
+
+func keywords(names []string) history.Value {
+	vs := make([]history.Value, len(names))
+	for i, n := range names {
+		vs[i] = history.Keyword(n)
+	}
+	return history.Vec(vs...)
+}
+
+// testRecord is test.json: everything that says how the run came about.
+type testRecord struct {
+	Version     string        `json:"version"`
+	Go          string        `json:"go"`
+	Platform    string        `json:"platform"`
+	Command     string        `json:"command"` // repeats the run
+	Start       time.Time     `json:"start"`
+	Seed        uint64        `json:"seed"`
+	Workloads   []string      `json:"workloads"`
+	Nemesis     string        `json:"nemesis"`
+	Interval    string        `json:"nemesis_interval"`
+	Time        string        `json:"time"`
+	OpTimeout   string        `json:"op_timeout"`
+	Concurrency int           `json:"concurrency"`
+	Rate        float64       `json:"rate"`
+	Profile     string        `json:"profile"`
+	Claim       string        `json:"claim,omitempty"`
+	Bug         string        `json:"bug,omitempty"`
+	Attached    bool          `json:"attached"`
+	Nodes       []devnet.Node `json:"nodes"`
+}
+
+func (t *test) record() testRecord {
+	return testRecord{
+		Version: t.o.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Command: t.o.Command, Start: t.run.Start, Seed: t.o.Seed,
+		Workloads: t.o.Workloads, Nemesis: t.o.Nemesis, Interval: t.o.Interval.String(),
+		Time: t.o.Time.String(), OpTimeout: t.o.OpTimeout.String(),
+		Concurrency: t.o.threads, Rate: t.o.Rate, Profile: t.profile.Name, Claim: t.o.Claim, Bug: t.o.Bug,
+		Attached: t.net.embedded == nil, Nodes: t.net.Nodes(),
+	}
+}

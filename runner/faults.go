@@ -1,0 +1,44 @@
+package runner
+
+import (
+	"context"
+	"errors"
+
+	"github.com/jepgo/jepgo/history"
+	"github.com/jepgo/jepgo/nemesis"
+	"github.com/jepgo/jepgo/store"
+)
+
+// nemesis breaks things until load ends, then heals.
+func (t *test) nemesis(load context.Context) (err error) {
+	faults, err := nemesis.Parse(t.o.Nemesis)
+	if err != nil || len(faults) == 0 {
+		return err
+	}
+	ledger, err := nemesis.CreateLedger(t.run.Path(nemesis.LedgerName))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ledger.Close()) }()
+	out, err := nemesis.Run(load, nemesis.Options{
+		Net: t.net.power(), Faults: faults, Interval: t.o.Interval, Rand: stream(t.o.Seed, streamNemesis), Ledger: ledger,
+		Now: t.journal.rec.Now, Logger: t.log,
+		Record: func(op history.Op) error {
+			op, err := t.journal.record(op)
+			if err == nil {
+				t.faults = append(t.faults, op)
+			}
+			return err
+		},
+	})
+	if out.NotUndone > 0 {
+		t.dirty = out.Problems
+	}
+	return err
+}
+
+// writeFaults stores the timeline of the faults, which only the nemesis'
+// goroutine, ended by now, has added to.
+func (t *test) writeFaults() error {
+	return t.run.Write(store.FaultsFile, nemesis.Timeline(t.faults))
+}

@@ -1,0 +1,71 @@
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jepgo/jepgo/checker"
+)
+
+const staleRegister = `{:process 0, :type :invoke, :f :write, :value 1}
+{:process 0, :type :ok, :f :write, :value 1}
+{:process 0, :type :invoke, :f :write, :value 2}
+{:process 0, :type :ok, :f :write, :value 2}
+{:process 1, :type :invoke, :f :read, :value nil}
+{:process 1, :type :ok, :f :read, :value 1}
+`
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "history.edn")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestJudgeJepsenHistory(t *testing.T) {
+	for text, want := range map[string]checker.Verdict{
+		staleRegister: checker.Invalid,
+		strings.Replace(staleRegister, ":ok, :f :read, :value 1", ":ok, :f :read, :value 2", 1): checker.Valid,
+		"": checker.Unknown, // nothing to judge
+	} {
+		j, err := JudgeFile(t.Context(), write(t, text), JudgeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.Verdict != want {
+			t.Errorf("verdict %s, want %s: %s", j.Verdict, want, j.Reason())
+		}
+	}
+}
+
+// TestJudgeRefuses: what cannot be judged is the user's to mend, never a verdict.
+func TestJudgeRefuses(t *testing.T) {
+	dir := t.TempDir()
+	for name, c := range map[string]struct {
+		path string
+		o    JudgeOptions
+		want string
+	}{
+		"no such model": {write(t, staleRegister), JudgeOptions{Model: "abacus"}, `--model "abacus"`},
+		"not jepgo's":   {write(t, staleRegister), JudgeOptions{Model: "chain"}, "--model chain"},
+		"unknown ops":   {write(t, `{:process 0, :type :ok, :f :dance, :value 1}`), JudgeOptions{}, ":dance"},
+		"bad initial":   {write(t, staleRegister), JudgeOptions{Initial: "{"}, "--initial"},
+		"binary":        {write(t, "\x7fELF\x02\x01\x01\x00\x00"), JudgeOptions{}, "line 1"},
+		"directory":     {dir, JudgeOptions{}, "history.edn"},
+		"no file":       {filepath.Join(dir, "none.edn"), JudgeOptions{}, "none.edn"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, err := JudgeFile(t.Context(), c.path, c.o)
+			if err == nil {
+				t.Fatalf("judged %s", j.Verdict)
+			}
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %q lacks %q", err, c.want)
+			}
+		})
+	}
+}

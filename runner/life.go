@@ -1,0 +1,197 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/jepgo/jepgo/client"
+	"github.com/jepgo/jepgo/history"
+	"github.com/jepgo/jepgo/store"
+	"github.com/jepgo/jepgo/workloads"
+)
+
+// test is one run under way.
+type test struct {
+	o       Options
+	run     *store.Run
+	log     *slog.Logger
+	journal *journal
+
+	net       *network
+	clients   []*client.Client
+	profile   workloads.Profile
+	instances []workloads.Instance
+
+	workers     *crew
+	faults      []history.Op // the nemesis' ops
+	dirty       []string
+	interrupted bool
+}
+
+// live takes the test from nothing to the last line of its history. Whatever
+// happens, the network is stopped (or handed over) before it returns.
+func (t *test) live(ctx context.Context, stop <-chan struct{}) (err error) {
+	show, hide := context.WithCancel(ctx)
+	defer hide()
+	if t.o.Progress != nil {
+		go t.journal.meter.show(show, t.o.Progress, t.o.Terminal)
+	}
+	early, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-early.Done():
+		}
+	}()
+	defer func() { err = errors.Join(err, t.closeNetwork()) }()
+
+	if err := t.setup(early); err != nil {
+		t.interrupted = early.Err() != nil
+		return fmt.Errorf("setup: %w", err)
+	}
+	if err := t.load(ctx, early); err != nil {
+		return err
+	}
+	t.interrupted = early.Err() != nil
+	if ctx.Err() != nil {
+		return nil // healed; leave
+	}
+	if err := t.converge(ctx); err != nil {
+		return err
+	}
+	if err := t.final(ctx); err != nil {
+		return err
+	}
+	if t.interrupted {
+		return nil
+	}
+	return t.journal.phase(phaseEnd)
+}
+
+// setup starts the network, finds out what it is, and prepares the workloads.
+func (t *test) setup(ctx context.Context) error {
+	// Purposes draw from streams of their own, so that one more draw in one of
+	// them leaves the others as they were.
+	accounts := client.NewAccounts(fmt.Sprintf("jepgo/%d", t.o.Seed))
+	net, err := t.startNetwork(ctx, accounts)
+	if err != nil {
+		return err
+	}
+	t.net = net
+	for _, n := range net.Nodes() {
+		t.journal.meter.nodes = append(t.journal.meter.nodes, n.Name)
+		c, err := client.Dial(ctx, n.Name, n.HTTP)
+		if err != nil {
+			return fmt.Errorf("node %s: %w", n.Name, err)
+		}
+		t.clients = append(t.clients, c)
+	}
+	if t.profile, err = t.findProfile(ctx); err != nil {
+		return err
+	}
+	if err := t.fund(ctx, accounts); err != nil {
+		return err
+	}
+	if err := t.writeTest(); err != nil {
+		return err
+	}
+	if err := t.journal.note("test", t.describe()); err != nil {
+		return err
+	}
+	for i, name := range t.o.Workloads {
+		w, err := workloads.Get(name)
+		if err != nil {
+			return err
+		}
+		instance, err := w.New(ctx, workloads.Env{
+			Nodes: t.clients, Accounts: accounts, Profile: t.profile,
+			Rand: stream(t.o.Seed, streamWorkload+uint64(i)), Concurrency: t.o.threads, OpTimeout: t.o.OpTimeout,
+		})
+		if err != nil {
+			return fmt.Errorf("workload %s: %w", name, err)
+		}
+		t.instances = append(t.instances, instance)
+	}
+	return nil
+}
+
+// Streams of the run's seed.
+const (
+	streamNemesis  uint64 = 1
+	streamWorkload uint64 = 100 // and one for each workload
+)
+
+func stream(seed, purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, purpose)) }
+
+// load is the main phase: clients and nemesis side by side until the time is
+// up, then every fault is undone while the last operations come to their end.
+func (t *test) load(ctx, early context.Context) error {
+	var threads []workloads.Thread
+	for _, instance := range t.instances {
+		threads = append(threads, instance.Threads()...)
+	}
+	if err := t.journal.phase(phaseRun); err != nil {
+		return err
+	}
+	load, cancel := context.WithTimeout(early, t.o.Time)
+	defer cancel()
+	var wg sync.WaitGroup
+	var faults, healing error
+	wg.Go(func() { faults = t.nemesis(load) })
+	wg.Go(func() { t.watchNodes(load) })
+	wg.Go(func() {
+		select {
+		case <-load.Done():
+		case <-t.journal.rec.Failed():
+			cancel()
+		}
+		healing = t.journal.phase(phaseHeal)
+	})
+	err := t.crew().drive(ctx, load, threads)
+	cancel()
+	wg.Wait()
+	return errors.Join(err, faults, healing)
+}
+
+func (t *test) crew() *crew {
+	limit := rate.Inf
+	if t.o.Rate > 0 {
+		limit = rate.Limit(t.o.Rate)
+	}
+	if t.workers == nil {
+		t.workers = &crew{journal: t.journal, limit: rate.NewLimiter(limit, 1), log: t.log}
+	}
+	return t.workers
+}
+
+// final lets every workload make its last reads.
+func (t *test) final(ctx context.Context) error {
+	if err := t.journal.phase(phaseFinal); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, finalBound)
+	defer cancel()
+	for _, instance := range t.instances {
+		if err := t.crew().drive(ctx, ctx, instance.Final()); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		t.log.Warn("final reads were cut off", "bound", finalBound)
+	}
+	return nil
+}
+
+// finalBound is how long the final reads may take in all. It is generous: a
+// long run has many blocks to walk, and the walk is what the forks and the
+// local reads are judged by.
+const finalBound = 10 * time.Minute

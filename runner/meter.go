@@ -1,0 +1,106 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/jepgo/jepgo/history"
+	"github.com/jepgo/jepgo/nemesis"
+)
+
+// meter counts what goes by in the journal, for the person who watches.
+type meter struct {
+	mu      sync.Mutex
+	start   time.Time
+	stage   string
+	counts  [4]int // by history.Type - 1
+	heads   map[string]int64
+	nodes   []string
+	inForce string // fault that was started and not stopped yet
+}
+
+func newMeter() *meter {
+	return &meter{start: time.Now(), stage: "setup", heads: map[string]int64{}}
+}
+
+func (m *meter) phase(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stage = name
+}
+
+func (m *meter) see(op *history.Op) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if op.Process == history.Nemesis() {
+		m.seeFault(op)
+		return
+	}
+	if !op.Process.IsClient() {
+		return
+	}
+	m.counts[op.Type-1]++
+	if op.F != "head" || op.Type != history.OK {
+		return
+	}
+	if latest, ok := op.Value.Field("latest"); ok {
+		if n, ok := latest.Field("n"); ok {
+			if height, ok := n.Int(); ok {
+				m.heads[op.Node] = height
+			}
+		}
+	}
+}
+
+// seeFault follows the starts and stops of faults.
+func (m *meter) seeFault(op *history.Op) {
+	for _, e := range nemesis.Registry() {
+		switch op.F {
+		case e.Start:
+			m.inForce = e.Name
+		case e.Stop:
+			m.inForce = ""
+		}
+	}
+}
+
+// line is the state of the run in one line.
+func (m *meter) line() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	heads := ""
+	for _, n := range m.nodes {
+		heads += fmt.Sprintf(" %s:%d", n, m.heads[n])
+	}
+	fault := m.inForce
+	if fault == "" {
+		fault = "none"
+	}
+	return fmt.Sprintf("%5.0fs %-7s ok %d fail %d info %d  heads%s  fault %s",
+		time.Since(m.start).Seconds(), m.stage, m.counts[history.OK-1], m.counts[history.Fail-1], m.counts[history.Info-1], heads, fault)
+}
+
+// show writes the line until ctx ends: redrawn in place on a terminal, else a
+// new one every ten seconds.
+func (m *meter) show(ctx context.Context, w io.Writer, terminal bool) {
+	interval, start, end := 10*time.Second, "", "\n"
+	if terminal {
+		interval, start, end = 500*time.Millisecond, "\r\x1b[K", ""
+	}
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			if terminal {
+				fmt.Fprint(w, start)
+			}
+			return
+		case <-tick.C:
+			fmt.Fprint(w, start+m.line()+end)
+		}
+	}
+}

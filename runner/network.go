@@ -1,0 +1,153 @@
+package runner
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/jepgo/jepgo/client"
+	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/attach"
+	"github.com/jepgo/jepgo/devnet/embedded"
+	"github.com/jepgo/jepgo/devnet/embedded/validator"
+	"github.com/jepgo/jepgo/history"
+	"github.com/jepgo/jepgo/nemesis"
+	"github.com/jepgo/jepgo/store"
+	"github.com/jepgo/jepgo/workloads"
+)
+
+// network is the test's network: an embedded devnet, or an attached one whose
+// processes and links are out of reach.
+type network struct {
+	devnet.Network
+	embedded *embedded.Network // nil when attached
+}
+
+// power is what the nemesis may do to it.
+func (n *network) power() nemesis.Net {
+	var power nemesis.Net
+	for _, node := range n.Nodes() {
+		power.Nodes = append(power.Nodes, node.Name)
+	}
+	if n.embedded != nil {
+		power.Processes, power.Links = n.embedded, n.embedded.Links()
+	}
+	return power
+}
+
+// Bounds of the network's own steps.
+const (
+	startBound = 2 * time.Minute  // a slow, busy machine included
+	closeBound = 30 * time.Second // SIGTERM first, SIGKILL at the end
+)
+
+func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*network, error) {
+	ctx, cancel := context.WithTimeout(ctx, startBound)
+	defer cancel()
+	if len(t.o.RPC) > 0 {
+		n, err := attach.Attach(ctx, t.o.RPC)
+		if err != nil {
+			return nil, usage("%w", err)
+		}
+		return &network{Network: n}, nil
+	}
+	start := time.Now()
+	n, err := embedded.Start(ctx, embedded.Options{
+		Dir: t.run.Path(store.NodesDir), Nodes: t.o.Nodes, Seed: fmt.Sprint(t.o.Seed),
+		Alloc: accounts.Addresses(t.senders()), Bug: t.o.Bug,
+	})
+	if err != nil {
+		return nil, err
+	}
+	t.log.Info("devnet makes blocks", "nodes", t.o.Nodes, "took", time.Since(start).Round(time.Millisecond))
+	return &network{Network: n, embedded: n}, nil
+}
+
+// senders is how many sender accounts the run can need: each operation in doubt
+// takes its client to a fresh one, and it is in doubt only after OpTimeout.
+func (t *test) senders() int {
+	const spare = 8
+	return t.o.threads * (int(t.o.Time/t.o.OpTimeout) + spare)
+}
+
+// fund gives the senders of an attached network their funds; an embedded one
+// has them in its genesis.
+func (t *test) fund(ctx context.Context, accounts *client.Accounts) error {
+	if t.net.embedded != nil {
+		return nil
+	}
+	key := t.o.Key
+	if key == "" {
+		key = hex.EncodeToString(crypto.FromECDSA(validator.FaucetKey()))
+	}
+	t.log.Info("funding sender accounts", "accounts", t.senders())
+	return accounts.Fund(ctx, t.clients[0], key, t.senders())
+}
+
+// findProfile says which claims are fair.
+func (t *test) findProfile(ctx context.Context) (workloads.Profile, error) {
+	if t.o.Claim != "" {
+		return workloads.ParseProfile(t.o.Claim)
+	}
+	if t.net.embedded != nil {
+		return workloads.ParseProfile("bft")
+	}
+	return workloads.Detect(ctx, t.clients)
+}
+
+// watchNodes reports node processes that ended although nobody asked them to.
+func (t *test) watchNodes(ctx context.Context) {
+	if t.net.embedded == nil {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case exit := <-t.net.embedded.Exits():
+			if exit.Signal == syscall.SIGKILL {
+				continue // the nemesis' own way; anything else is the node's
+			}
+			t.log.Error("node ended by itself", "node", exit.Node, "state", exit.State, "log", exit.Tail)
+			if err := t.journal.note("exit", history.MapOf(
+				history.Keyword("node"), history.Text(exit.Node),
+				history.Keyword("state"), history.Text(exit.State))); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// closeNetwork stops the network, or hands it over to a supervisor of its own.
+func (t *test) closeNetwork() error {
+	for _, c := range t.clients {
+		c.Close()
+	}
+	if t.net == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeBound)
+	defer cancel()
+	err := t.net.Close(ctx)
+	if t.o.Keep && err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), startBound)
+		defer cancel()
+		state, upErr := embedded.Up(ctx, embedded.UpOptions{Dir: t.run.Path(store.NodesDir)})
+		if upErr != nil {
+			return fmt.Errorf("devnet could not be kept up: %w", upErr)
+		}
+		for _, n := range state.Nodes {
+			t.log.Info("devnet is left up", "node", n.Name, "http", n.HTTP)
+		}
+		t.log.Info("stop it with", "command", "jepgo devnet down --dir "+t.run.Path(store.NodesDir))
+	}
+	if err != nil {
+		return errors.Join(errors.New("devnet did not stop cleanly"), err)
+	}
+	return nil
+}

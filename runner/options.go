@@ -1,0 +1,160 @@
+package runner
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jepgo/jepgo/devnet/embedded/validator"
+	"github.com/jepgo/jepgo/nemesis"
+	"github.com/jepgo/jepgo/workloads"
+)
+
+// Options is everything a test is told. Check fills in what was left out.
+type Options struct {
+	Workloads   []string      // names in the registry of workloads
+	Nemesis     string        // comma-joined fault names, or none
+	Time        time.Duration // length of the main phase
+	Nodes       int           // validators of the embedded devnet
+	RPC         []string      // URLs of a running network; then Nodes is not used
+	Key         string        // hex key of a funded account on a running network, "" for the devnet's faucet
+	Concurrency string        // client threads that submit transactions: 8, or 2n for twice the nodes
+	Rate        float64       // client operations a second over all threads, 0 for as fast as they come
+	Interval    time.Duration // from a fault's start to its stop, and to the next start
+	Seed        uint64        // every random choice comes from it
+	Store       string        // directory that holds the runs
+	Name        string        // name of the test in the store
+	Keep        bool          // leave the embedded devnet up afterwards
+	Bug         string        // planted bug of the embedded nodes, "" for honest ones
+	Claim       string        // profile whose claims are made, "" to detect it
+	OpTimeout   time.Duration // after which an operation is in doubt
+	Version     string        // of jepgo, for the record
+	Command     string        // the command line that repeats the run, for the record
+
+	Log      *slog.Logger // also written to the run's jepgo.log
+	Progress io.Writer    // where progress lines go, nil for nowhere
+	Terminal bool         // Progress is a terminal: one line, redrawn
+
+	threads int
+}
+
+// UsageError is a fault of whoever gave the options.
+type UsageError struct{ err error }
+
+func (e *UsageError) Error() string { return e.err.Error() }
+func (e *UsageError) Unwrap() error { return e.err }
+
+// Usage returns a *UsageError.
+func Usage(format string, args ...any) error { return usage(format, args...) }
+
+func usage(format string, args ...any) error {
+	return &UsageError{fmt.Errorf(format, args...)}
+}
+
+// Check reports the first option that cannot be used, as a *UsageError that
+// names its flag. Nothing has been started or written when it fails.
+func (o *Options) Check() error {
+	for _, name := range o.Workloads {
+		if _, err := workloads.Get(name); err != nil {
+			return usage("--workload: %w", err)
+		}
+	}
+	faults, err := nemesis.Parse(o.Nemesis)
+	if err != nil {
+		return usage("--nemesis: %w", err)
+	}
+	if o.Claim != "" {
+		if _, err := workloads.ParseProfile(o.Claim); err != nil {
+			return usage("--claim: %w", err)
+		}
+	}
+	switch {
+	case len(o.Workloads) == 0:
+		return usage("--workload is empty: want at least one name")
+	case o.Time <= 0:
+		return usage("--time %s: want a duration above zero, such as 60s", o.Time)
+	case o.Interval <= 0:
+		return usage("--nemesis-interval %s: want a duration above zero, such as 10s", o.Interval)
+	case o.Rate < 0 || math.IsNaN(o.Rate) || math.IsInf(o.Rate, 0):
+		return usage("--rate %g: want operations a second, or 0 for no limit", o.Rate)
+	case o.OpTimeout <= 0:
+		return usage("operation timeout %s: want a duration above zero", o.OpTimeout)
+	}
+	nodes := o.Nodes
+	if len(o.RPC) > 0 {
+		nodes = len(o.RPC)
+		if err := o.checkAttached(len(faults) > 0); err != nil {
+			return err
+		}
+	} else if nodes < 1 || nodes > MaxNodes {
+		return usage("--nodes %d: want 1 to %d", nodes, MaxNodes)
+	} else if o.Key != "" {
+		return usage("--key is for a running network: want --rpc URL,... with it")
+	}
+	if o.Bug != "" && !slices.Contains(Bugs(), o.Bug) {
+		return usage("--bug %q does not exist: want one of %s", o.Bug, strings.Join(Bugs(), ", "))
+	}
+	if err := nemesis.Check(faults, nodes, true); err != nil {
+		return usage("--nemesis: %w", err)
+	}
+	o.threads, err = parseConcurrency(o.Concurrency, nodes)
+	return err
+}
+
+// MaxNodes keeps the links between all pairs of nodes within the open files of
+// one process.
+const MaxNodes = 32
+
+func (o *Options) checkAttached(faults bool) error {
+	for _, raw := range o.RPC {
+		u, err := url.Parse(raw)
+		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
+			return usage("--rpc %q: want http://HOST:PORT", raw)
+		}
+	}
+	if faults {
+		return usage("--nemesis %s: the nodes behind --rpc were not started by jepgo, so their processes and links are out of reach: want --nemesis none", o.Nemesis)
+	}
+	if o.Bug != "" {
+		return usage("--bug %s: bugs are planted in the embedded devnet's nodes only: leave out --rpc", o.Bug)
+	}
+	if o.Keep {
+		return usage("--keep: the network behind --rpc is not jepgo's to stop or keep: leave it out")
+	}
+	return nil
+}
+
+// Bugs lists what --bug takes.
+func Bugs() []string {
+	var names []string
+	for _, b := range validator.Bugs() {
+		names = append(names, b.Name)
+	}
+	return names
+}
+
+const maxThreads = 10_000
+
+// parseConcurrency reads 8, or 2n for twice the number of nodes.
+func parseConcurrency(s string, nodes int) (int, error) {
+	factor, scaled := strings.CutSuffix(s, "n")
+	n, err := strconv.Atoi(factor)
+	if scaled && factor == "" {
+		n, err = 1, nil
+	}
+	if err == nil && n > 0 && n <= maxThreads {
+		if scaled {
+			n *= nodes
+		}
+		if n <= maxThreads {
+			return n, nil
+		}
+	}
+	return 0, usage("--concurrency %q: want a number of client threads such as 8, or 2n for twice the nodes, at most %d", s, maxThreads)
+}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jepgo/jepgo/client"
 	"github.com/jepgo/jepgo/history"
 )
@@ -29,8 +31,8 @@ func (t *test) converge(ctx context.Context) error {
 	defer tick.Stop()
 	var target int64 = -1
 	heads := map[string]int64{}
-	converged := false
-	for !converged && bounded.Err() == nil {
+	converged, forked := false, false
+	for !converged && !forked && bounded.Err() == nil {
 		if t.heads(bounded, heads) == nil {
 			if target < 0 {
 				target = convergeBlocks
@@ -38,10 +40,15 @@ func (t *test) converge(ctx context.Context) error {
 					target = max(target, n+convergeBlocks)
 				}
 			}
-			low := lowest(heads)
-			converged = low >= target && t.agree(bounded, low)
+			if low := lowest(heads); low >= target {
+				same, answered := t.agree(bounded, low)
+				converged = same
+				// Where latest is final, two blocks at one height will never become
+				// one: there is nothing to wait for.
+				forked = answered && !same && t.profile.FinalTag == client.Latest
+			}
 		}
-		if converged {
+		if converged || forked {
 			break
 		}
 		select {
@@ -53,7 +60,7 @@ func (t *test) converge(ctx context.Context) error {
 	if converged {
 		t.log.Info("nodes agree", "took", took.Round(time.Millisecond))
 	} else {
-		t.log.Warn("nodes do not agree", "bound", convergeBound, "heads", fmt.Sprint(heads))
+		t.log.Warn("nodes do not agree", "took", took.Round(time.Millisecond), "bound", convergeBound, "heads", fmt.Sprint(heads), "forked", forked)
 	}
 	var kvs []history.Value
 	for _, c := range t.clients {
@@ -81,22 +88,18 @@ func (t *test) heads(ctx context.Context, heads map[string]int64) error {
 	return nil
 }
 
-// agree reports whether every node has the same block at height n.
-func (t *test) agree(ctx context.Context, n int64) bool {
-	var first client.Header
-	for i, c := range t.clients {
+// agree reports whether every node has the same block at height n; answered is
+// false when some node did not say.
+func (t *test) agree(ctx context.Context, n int64) (same, answered bool) {
+	hashes := map[common.Hash]bool{}
+	for _, c := range t.clients {
 		answer := c.Headers(ctx, []uint64{uint64(n)})[0]
 		if answer.Err != nil {
-			return false
+			return false, false
 		}
-		if i == 0 {
-			first = answer.Value
-		}
-		if answer.Value.Hash != first.Hash {
-			return false
-		}
+		hashes[answer.Value.Hash] = true
 	}
-	return true
+	return len(hashes) == 1, true
 }
 
 func lowest(heads map[string]int64) int64 {

@@ -25,21 +25,32 @@ type findings struct {
 	warned    int
 }
 
-// report adds an anomaly. Its witness are the ops at those positions and the
-// invocations are left out: a completion says all.
+// report adds an anomaly; its witness are the ops at those positions, which are
+// completions, as they say all.
 func (f *findings) report(name, message string, positions ...int) {
 	f.count++
 	if len(f.anomalies) == maxAnomalies {
 		return
 	}
 	a := checker.Anomaly{Name: name, Message: message, Witness: checker.Refs(f.h, positions...)}
-	for _, ref := range a.Witness {
-		if node := f.h.Ops[ref.Index].Node; node != "" && !slices.Contains(a.Nodes, node) {
-			a.Nodes = append(a.Nodes, node)
+	if a.Nodes = f.nodes(a.Witness, true); a.Nodes == nil {
+		a.Nodes = f.nodes(a.Witness, false)
+	}
+	f.anomalies = append(f.anomalies, a)
+}
+
+// nodes lists who answered the ops of a witness. The node that was asked for a
+// block's transactions is a bystander where another node's answer is at stake.
+func (f *findings) nodes(witness []checker.Ref, accused bool) []string {
+	var nodes []string
+	for _, ref := range witness {
+		op := &f.h.Ops[ref.Index]
+		if op.Node != "" && !(accused && op.F == "txs") && !slices.Contains(nodes, op.Node) {
+			nodes = append(nodes, op.Node)
 		}
 	}
-	slices.Sort(a.Nodes)
-	f.anomalies = append(f.anomalies, a)
+	slices.Sort(nodes)
+	return nodes
 }
 
 func (f *findings) warn(format string, args ...any) {

@@ -56,8 +56,8 @@ func (r *reorgs) measure(ctx context.Context, found *findings) []checker.Stat {
 			default:
 				count++
 				deepest = max(deepest, depth)
-				found.warn("%s's head left %s blocks behind: from %d %s (op %d) to %d %s (op %d)",
-					node, fmt.Sprint(depth), before.N, short(before.H), list[i-1].op, now.N, short(now.H), list[i].op)
+				found.warn("%s's head left %s behind: from %d %s (op %d) to %d %s (op %d)",
+					node, plural(int(depth), "block"), before.N, short(before.H), list[i-1].op, now.N, short(now.H), list[i].op)
 			}
 		}
 		if count > 0 || fell > 0 || gaps > 0 {

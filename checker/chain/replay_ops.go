@@ -126,7 +126,7 @@ func (r *replayer) lost(op *history.Op, i int, hash, reason string, positions ..
 	if op.F == "read" {
 		name = "lost-read"
 	}
-	text := fmt.Sprintf("%s acknowledged %s %s (op %d, transaction %s), but %s.", op.Node, op.F, op.Value, i, short(hash), reason)
+	text := fmt.Sprintf("%s acknowledged %s %s (op %d, transaction %s) and lost it: %s.", op.Node, op.F, op.Value, i, short(hash), reason)
 	if at, known := r.where[hash]; known && !at.block.txs[at.index].reverted {
 		text += fmt.Sprintf(" It is in block %d %s instead (op %d).", at.block.N, short(at.block.H), at.block.op)
 		positions = append(positions, at.block.op)

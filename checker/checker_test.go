@@ -1,0 +1,217 @@
+package checker
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+// TestWalls holds the import rules of this room and of history: whatever judges
+// histories must not pull in a chain.
+func TestWalls(t *testing.T) {
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skipf("SKIPPED: no go tool to list the imports with: %v", err)
+	}
+	out, err := exec.Command(goTool, "list", "-deps", "github.com/jepgo/jepgo/checker/...", "github.com/jepgo/jepgo/history/...").CombinedOutput()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, out)
+	}
+	seen := 0
+	for dep := range strings.Lines(string(out)) {
+		dep = strings.TrimSpace(dep)
+		seen++
+		for _, banned := range []string{"github.com/ethereum/", "github.com/cometbft/", "github.com/jepgo/jepgo/"} {
+			allowed := strings.HasPrefix(dep, "github.com/jepgo/jepgo/checker") || strings.HasPrefix(dep, "github.com/jepgo/jepgo/history")
+			if strings.HasPrefix(dep, banned) && !allowed {
+				t.Errorf("checker or history imports %s", dep)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("go list named only %d packages: %s", seen, out)
+	}
+}
+
+// says is a checker that answers what it is told.
+type says struct {
+	name  string
+	check func(ctx context.Context) Result
+}
+
+func (s says) Name() string { return s.name }
+
+func (s says) Check(ctx context.Context, _ *history.History) Result { return s.check(ctx) }
+
+func answer(name string, v Verdict, facts int) says {
+	return says{name, func(context.Context) Result { return Result{Verdict: v, Facts: facts} }}
+}
+
+func TestComposeTakesTheWorst(t *testing.T) {
+	ok, bad, dunno := answer("ok", Valid, 1), answer("bad", Invalid, 1), answer("dunno", Unknown, 1)
+	for _, test := range []struct {
+		checkers []Checker
+		want     Verdict
+	}{
+		{nil, Unknown},
+		{[]Checker{ok}, Valid},
+		{[]Checker{ok, ok}, Valid},
+		{[]Checker{ok, dunno}, Unknown},
+		{[]Checker{dunno, ok}, Unknown},
+		{[]Checker{dunno, bad, ok}, Invalid},
+		{[]Checker{answer("empty", Valid, 0), ok}, Unknown},
+	} {
+		results, got := Compose(context.Background(), &history.History{}, test.checkers...)
+		if got != test.want {
+			t.Errorf("%v gives %v, want %v", test.checkers, got, test.want)
+		}
+		for i, r := range results {
+			if r.Checker != test.checkers[i].Name() {
+				t.Errorf("result %d is of %q, want %q", i, r.Checker, test.checkers[i].Name())
+			}
+		}
+	}
+}
+
+func TestComposeSurvivesItsCheckers(t *testing.T) {
+	boom := says{"boom", func(context.Context) Result { panic("index out of sorts") }}
+	results, verdict := Compose(context.Background(), &history.History{}, boom, answer("ok", Valid, 1))
+	if verdict != Unknown || !strings.Contains(results[0].Reason, "index out of sorts") || results[1].Verdict != Valid {
+		t.Errorf("after a panic: %v: %+v", verdict, results)
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(context.DeadlineExceeded)
+	results, verdict = Compose(ctx, &history.History{}, answer("ok", Valid, 1))
+	if verdict != Unknown || !strings.Contains(results[0].Reason, "deadline") {
+		t.Errorf("after the end: %v: %+v", verdict, results)
+	}
+}
+
+func TestReadTest(t *testing.T) {
+	h := read(t, `{:index 0 :type :info :process :jepgo :f :test :value {:version "v0" :seed 42 :profile :bft :workloads [:register :head] :nodes ["n1" "n2"] :nemesis [:partition :kill] :processes 20 :bug nil :claim nil}}`)
+	info, ok := ReadTest(h)
+	if !ok || info.Version != "v0" || info.Seed != 42 || info.Profile != "bft" || info.Processes != 20 || info.Bug != "" ||
+		strings.Join(info.Workloads, " ") != "register head" || strings.Join(info.Nodes, " ") != "n1 n2" || strings.Join(info.Nemesis, " ") != "partition kill" {
+		t.Errorf("read %v: %+v", ok, info)
+	}
+	if info, ok := ReadTest(read(t, `{:type :invoke :process 0 :f :read} {:type :info :process :jepgo :f :test :value {}}`)); ok {
+		t.Errorf("a :test op behind a client op was taken: %+v", info)
+	}
+}
+
+func read(t *testing.T, text string) *history.History {
+	t.Helper()
+	h, err := history.ReadAll(strings.NewReader(text), history.EDN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// TestFixtures judges the pairs of good and bad histories in testdata.
+func TestFixtures(t *testing.T) {
+	small := Floor{Run: 2, Each: 1}
+	for _, test := range []struct {
+		file  string
+		c     Checker
+		want  Verdict
+		says  string // in the reason
+		facts int
+	}{
+		{"run-ok.edn", Stats(small), Valid, "every operation had successes, 5 in all", 6},
+		{"run-ok.edn", Stats(Floor{}), Unknown, "phase run has 3 successes, fewer than the floor of 10", 6},
+		{"run-ok.edn", Stats(Floor{Run: 2, Each: 2}), Unknown, `operation "write" has 1 successes in phase run, fewer than the floor of 2`, 6},
+		{"never-worked-bad.edn", Stats(small), Unknown, `operation "cas" never succeeded: 1 failed, 1 in doubt of 2`, 5},
+		{"run-ok.edn", NemesisFaults(), Valid, "each of 2 faults was seen to bite and to be undone", 4},
+		{"no-evidence-bad.edn", NemesisFaults(), Unknown, "start-partition of n1, n2 (op 1) was not seen to bite (op 2): no connection crossed the cut", 2},
+		{"not-undone-bad.edn", NemesisFaults(), Unknown, "dirty: pause of n3 (op 1) could not be seen to be undone (op 4): process is still stopped", 2},
+		{"never-ended-bad.edn", NemesisFaults(), Unknown, "kill of n2 (op 1) was never taken back in this history", 2},
+		{"never-began-bad.edn", NemesisFaults(), Unknown, "none of the faults that were asked for happened: kill, pause", 0},
+		{"no-nemesis-ok.edn", NemesisFaults(), Valid, "no fault was asked for", 1},
+		{"run-ok.edn", Converge(), Valid, "nodes reached one head 1.2s after the heal", 1},
+		{"not-converged-bad.edn", Converge(), Unknown, "nodes did not reach one head within 1m0s after the heal (op 1): n1 at 34, n2 at 30", 1},
+		{"no-nemesis-ok.edn", Converge(), Unknown, "history has no :converge op, so final reads cannot be trusted", 0},
+	} {
+		t.Run(test.file+"/"+test.c.Name(), func(t *testing.T) {
+			h, err := history.ReadFile(filepath.Join("testdata", test.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := test.c.Check(context.Background(), h)
+			if r.Verdict != test.want || !strings.Contains(r.Reason, test.says) || r.Facts != test.facts {
+				t.Errorf("got %v, %d facts: %q; want %v, %d facts: %q; warnings %q", r.Verdict, r.Facts, r.Reason, test.want, test.facts, test.says, r.Warnings)
+			}
+		})
+	}
+}
+
+func TestStatsMeasures(t *testing.T) {
+	h, err := history.ReadFile(filepath.Join("testdata", "run-ok.edn"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"write": "1 ok, 0 fail, 1 info; ok took p50 5ms, p95 5ms, p99 5ms, max 5ms",
+		"peek":  "4 ok, 0 fail, 0 info; ok took p50 1ms, p95 2ms, p99 2ms, max 2ms",
+	}
+	for _, s := range Stats(Floor{}).Check(context.Background(), h).Stats {
+		if s.Value != want[s.Name] {
+			t.Errorf("%s is %q, want %q", s.Name, s.Value, want[s.Name])
+		}
+		delete(want, s.Name)
+	}
+	if len(want) > 0 {
+		t.Errorf("not measured: %v", want)
+	}
+	for _, s := range NemesisFaults().Check(context.Background(), h).Stats {
+		if s.Name == "kill" && s.Value != "1 times, 20ms in force" {
+			t.Errorf("kill was in force %q", s.Value)
+		}
+	}
+}
+
+func TestPhases(t *testing.T) {
+	h, err := history.ReadFile(filepath.Join("testdata", "run-ok.edn"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	phases := Phases(h)
+	for i, p := range phases {
+		names = append(names, p.Name)
+		if i > 0 && phases[i-1].To != p.From {
+			t.Errorf("phase %s begins at %d, the one before ends at %d", p.Name, p.From, phases[i-1].To)
+		}
+	}
+	if strings.Join(names, " ") != "run heal final end" || phases[3].To != len(h.Ops) {
+		t.Errorf("phases are %+v", phases)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	sample := []time.Duration{1, 2, 3, 4}
+	for q, want := range map[float64]time.Duration{0: 1, 0.25: 1, 0.5: 2, 0.51: 3, 0.99: 4, 1: 4} {
+		if got := Quantile(sample, q); got != want {
+			t.Errorf("quantile %v is %v, want %v", q, got, want)
+		}
+	}
+}
+
+func TestValuesNumberEqualValuesAlike(t *testing.T) {
+	var vs Values
+	if vs.Number(history.Value{}) != 0 || vs.Len() != 1 {
+		t.Error("nil is not 0")
+	}
+	one := vs.Number(history.FloatOf(42))
+	if vs.Number(history.Int(42)) != one || vs.Number(history.Int(42)) != one || vs.Number(history.Text("42")) == one {
+		t.Error("42, 42.0 and \"42\" are mixed up")
+	}
+	if !vs.Value(one).Equal(history.Int(42)) || !vs.Value(99).IsNil() {
+		t.Error("a number does not lead back to its value")
+	}
+}

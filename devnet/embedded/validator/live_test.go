@@ -4,327 +4,24 @@ package validator
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/ethclient"
+
+	"github.com/jepgo/jepgo/devnet/link"
 )
 
-const childEnv = "JEPGO_VALIDATOR_CONFIG"
-
-// TestMain turns the test binary into a validator when it is told a config.
-func TestMain(m *testing.M) {
-	path := os.Getenv(childEnv)
-	if path == "" {
-		os.Exit(m.Run())
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	cfg, err := ReadConfig(path)
-	if err == nil {
-		err = Run(ctx, cfg)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "validator:", err)
-		os.Exit(1)
-	}
-}
-
-// cluster is N validator processes wired to each other directly.
-type cluster struct {
-	t     *testing.T
-	cfgs  []Config
-	procs []*exec.Cmd
-	begun time.Time // when Init of the first began
-}
-
-func newCluster(t *testing.T, n int, bug string) *cluster {
-	t.Helper()
-	begun := time.Now()
-	pid := os.Getpid()
-	ip := func(i int) string { return fmt.Sprintf("127.%d.%d.%d", 64+pid/250%60, 1+pid%250, i+1) }
-	listen := func(i int) Listen {
-		at := func(port int) string { return ip(i) + ":" + strconv.Itoa(port) }
-		return Listen{HTTP: at(8545), WS: at(8546), GethMetrics: at(6060), CometMetrics: at(26660),
-			CometRPC: at(26657), DevP2P: at(30303), CometP2P: at(26656)}
-	}
-	c := &cluster{t: t, begun: begun, procs: make([]*exec.Cmd, n)}
-	var names, alloc []string
-	for i := range n {
-		names = append(names, fmt.Sprintf("n%d", i+1))
-		alloc = append(alloc, crypto.PubkeyToAddress(secp256k1(fmt.Sprintf("load/%d", i)).PublicKey).Hex())
-	}
-	root := t.TempDir()
-	for i := range n {
-		cfg := Config{Name: names[i], Index: i, Names: names, Dir: filepath.Join(root, names[i]), Seed: "live test",
-			ChainID: 7357, GenesisTime: begun, Alloc: alloc, Listen: listen(i)}
-		if bug != "" && (bug != "fork" || i == n-1) {
-			cfg.Bug = bug
-		}
-		for j := range n {
-			if j != i {
-				cfg.Peers = append(cfg.Peers, Peer{Index: j, DevP2P: listen(j).DevP2P, CometP2P: listen(j).CometP2P})
-			}
-		}
-		if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		data, _ := json.Marshal(cfg)
-		if err := os.WriteFile(filepath.Join(cfg.Dir, "config.json"), data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := Init(cfg); err != nil {
-			t.Fatal(err)
-		}
-		c.cfgs = append(c.cfgs, cfg)
-	}
-	t.Cleanup(func() {
-		for i := range n {
-			c.kill(i)
-		}
-	})
-	for i := range n {
-		c.start(i)
-	}
-	return c
-}
-
-func (c *cluster) start(i int) {
-	c.t.Helper()
-	log, err := os.OpenFile(filepath.Join(c.cfgs[i].Dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer log.Close()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+filepath.Join(c.cfgs[i].Dir, "config.json"))
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		c.t.Fatal(err)
-	}
-	c.procs[i] = cmd
-}
-
-func (c *cluster) kill(i int) {
-	if p := c.procs[i]; p != nil {
-		_ = p.Process.Kill()
-		_ = p.Wait()
-		c.procs[i] = nil
-	}
-}
-
-// log returns the end of a node's log.
-func (c *cluster) log(i int) string {
-	data, _ := os.ReadFile(filepath.Join(c.cfgs[i].Dir, "log"))
-	return string(data[max(0, len(data)-4000):])
-}
-
-// await polls until ok returns nil, and fails with its last error.
-func (c *cluster) await(what string, bound time.Duration, ok func() error) time.Duration {
-	c.t.Helper()
-	begun := time.Now()
-	for {
-		err := ok()
-		if err == nil {
-			return time.Since(begun)
-		}
-		if time.Since(begun) > bound {
-			for i := range c.cfgs {
-				c.t.Logf("log of %s:\n%s", c.cfgs[i].Name, c.log(i))
-			}
-			c.t.Fatalf("%s: not within %v: %v", what, bound, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}
-
-func rpcCall[T any](addr, method string, params ...any) (T, error) {
-	var out struct {
-		Result T               `json:"result"`
-		Error  json.RawMessage `json:"error"`
-	}
-	if params == nil {
-		params = []any{}
-	}
-	body, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
-	client := http.Client{Timeout: 3 * time.Second}
-	resp, err := client.Post("http://"+addr, "application/json", strings.NewReader(string(body)))
-	if err != nil {
-		return out.Result, err
-	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
-		return out.Result, err
-	}
-	if len(out.Error) > 0 {
-		return out.Result, errors.New(string(out.Error))
-	}
-	return out.Result, nil
-}
-
-type blockID struct{ Number, Hash, StateRoot string }
-
-func (c *cluster) block(i int, at string) (blockID, error) {
-	b, err := rpcCall[*blockID](c.cfgs[i].Listen.HTTP, "eth_getBlockByNumber", at, false)
-	if err != nil {
-		return blockID{}, err
-	}
-	if b == nil {
-		return blockID{}, fmt.Errorf("block %s: null", at)
-	}
-	return *b, nil
-}
-
-func (c *cluster) head(i int) (uint64, error) {
-	b, err := c.block(i, "latest")
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseUint(b.Number, 0, 64)
-}
-
-type cometStatus struct {
-	SyncInfo struct {
-		LatestBlockHeight string `json:"latest_block_height"`
-		LatestAppHash     string `json:"latest_app_hash"`
-		CatchingUp        bool   `json:"catching_up"`
-	} `json:"sync_info"`
-}
-
-// agree checks that all nodes have caught up, that in each of them geth and
-// CometBFT are at the same height, and that their newest common block is the same.
-func (c *cluster) agree() error {
-	low := ^uint64(0)
-	for i := range c.cfgs {
-		head, err := c.head(i)
-		if err != nil {
-			return err
-		}
-		s, err := rpcCall[cometStatus](c.cfgs[i].Listen.CometRPC, "status")
-		if err != nil {
-			return err
-		}
-		if s.SyncInfo.CatchingUp {
-			return fmt.Errorf("%s is catching up at %d", c.cfgs[i].Name, head)
-		}
-		// CometBFT reports a height a moment after geth has it.
-		after, err := c.head(i)
-		if err != nil {
-			return err
-		}
-		if h, _ := strconv.ParseUint(s.SyncInfo.LatestBlockHeight, 10, 64); h+1 < head || h > after {
-			return fmt.Errorf("%s: geth at %d to %d, cometbft at %d", c.cfgs[i].Name, head, after, h)
-		}
-		low = min(low, head)
-	}
-	top, err := c.head(0)
-	if err != nil {
-		return err
-	}
-	if top > low+2 {
-		return fmt.Errorf("slowest node at %d, n1 at %d", low, top)
-	}
-	return c.same(low)
-}
-
-// same checks that all nodes have the same block at a height.
-func (c *cluster) same(height uint64) error {
-	want, err := c.block(0, fmt.Sprintf("%#x", height))
-	if err != nil {
-		return err
-	}
-	for i := range c.cfgs {
-		got, err := c.block(i, want.Number)
-		if err != nil {
-			return err
-		}
-		if got != want {
-			c.t.Fatalf("%s has %+v, n1 has %+v", c.cfgs[i].Name, got, want)
-		}
-	}
-	return nil
-}
-
-// load sends one transfer about every 100 ms, each account to its own node, and
-// sends again what a killed node forgot. It returns how many were sent and mined.
-func (c *cluster) load(ctx context.Context) func() (sent, mined uint64) {
-	var wg sync.WaitGroup
-	counts := make([]uint64, len(c.cfgs))
-	signer := types.LatestSignerForChainID(new(big.Int).SetUint64(c.cfgs[0].ChainID))
-	for i := range c.cfgs {
-		wg.Add(1)
-		go func() {
-			defer wg.Done()
-			key := secp256k1(fmt.Sprintf("load/%d", i))
-			to := common.Address{1}
-			for nonce := uint64(0); ctx.Err() == nil; {
-				tx := types.MustSignNewTx(key, signer, &types.DynamicFeeTx{ChainID: new(big.Int).SetUint64(c.cfgs[0].ChainID),
-					Nonce: nonce, Gas: 21000, To: &to, Value: big.NewInt(1), GasFeeCap: big.NewInt(1e11), GasTipCap: big.NewInt(1e9)})
-				raw, _ := tx.MarshalBinary()
-				_, err := rpcCall[string](c.cfgs[i].Listen.HTTP, "eth_sendRawTransaction", fmt.Sprintf("%#x", raw))
-				if err == nil {
-					nonce++
-					counts[i] = max(counts[i], nonce)
-				}
-				if have, err := rpcCall[string](c.cfgs[i].Listen.HTTP, "eth_getTransactionCount", crypto.PubkeyToAddress(key.PublicKey).Hex(), "pending"); err == nil {
-					if n, err := strconv.ParseUint(have, 0, 64); err == nil {
-						nonce = n
-					}
-				}
-				select {
-				case <-ctx.Done():
-				case <-time.After(400 * time.Millisecond):
-				}
-			}
-		}()
-	}
-	return func() (sent, mined uint64) {
-		wg.Wait()
-		for i := range c.cfgs {
-			sent += counts[i]
-			have, _ := rpcCall[string](c.cfgs[0].Listen.HTTP, "eth_getTransactionCount", crypto.PubkeyToAddress(secp256k1(fmt.Sprintf("load/%d", i)).PublicKey).Hex(), "latest")
-			n, _ := strconv.ParseUint(have, 0, 64)
-			mined += n
-		}
-		return sent, mined
-	}
-}
-
-// firstBlock waits for block 1 everywhere.
-func (c *cluster) firstBlock() time.Duration {
-	c.t.Helper()
-	for i := range c.cfgs {
-		c.await("block 1 on "+c.cfgs[i].Name, 30*time.Second, func() error {
-			h, err := c.head(i)
-			if err == nil && h == 0 {
-				err = errors.New("head is 0")
-			}
-			return err
-		})
-	}
-	return time.Since(c.begun)
-}
-
 func TestLiveStart(t *testing.T) {
-	c := newCluster(t, 4, "")
+	c := newCluster(t, 4, false, "")
 	took := c.firstBlock()
 	t.Logf("nothing to block 1 on four nodes: %v", took)
 	c.await("agreement", 30*time.Second, c.agree)
@@ -389,6 +86,9 @@ func TestLiveStart(t *testing.T) {
 		}
 		ws.Close()
 	}
+	for i := range c.cfgs {
+		t.Logf("%s: %s", c.cfgs[i].Name, c.usage(i))
+	}
 	// An ordered end.
 	begun = time.Now()
 	for i := range c.cfgs {
@@ -405,7 +105,7 @@ func TestLiveStart(t *testing.T) {
 }
 
 func TestLiveTwentyKills(t *testing.T) {
-	c := newCluster(t, 4, "")
+	c := newCluster(t, 4, false, "")
 	c.firstBlock()
 	c.await("agreement", 30*time.Second, c.agree)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -421,6 +121,13 @@ func TestLiveTwentyKills(t *testing.T) {
 		c.kill(victim)
 		time.Sleep(time.Duration(rng.IntN(4000)) * time.Millisecond)
 		c.start(victim)
+		again := ""
+		if rng.IntN(3) == 0 { // and once more while it starts
+			time.Sleep(time.Duration(rng.IntN(900)) * time.Millisecond)
+			c.kill(victim)
+			c.start(victim)
+			again = ", twice"
+		}
 		var first uint64
 		ready := c.await("RPC", 30*time.Second, func() (err error) {
 			first, err = c.head(victim)
@@ -430,14 +137,31 @@ func TestLiveTwentyKills(t *testing.T) {
 			t.Errorf("kill %d: %s served %d before and %d after", round, c.cfgs[victim].Name, before, first)
 		}
 		caught := c.await("agreement", time.Minute, c.agree)
-		t.Logf("kill %2d of %s: head %d, back at %d after %v, agreed after %v", round, c.cfgs[victim].Name, before, first, ready.Round(time.Millisecond), (ready + caught).Round(time.Millisecond))
+		t.Logf("kill %2d of %s%s: head %d, back at %d after %v, agreed after %v", round, c.cfgs[victim].Name, again, before, first, ready.Round(time.Millisecond), (ready + caught).Round(time.Millisecond))
 	}
+	// All at once.
+	before, err := c.head(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.cfgs {
+		c.kill(i)
+	}
+	for i := range c.cfgs {
+		c.start(i)
+	}
+	t.Logf("all killed: next block after %v", c.await("next block", time.Minute, func() error {
+		if h, err := c.head(0); err != nil || h <= before {
+			return fmt.Errorf("head %d, was %d: %v", h, before, err)
+		}
+		return nil
+	}))
 	cancel()
-	sent, mined := tally()
-	t.Logf("transactions: %d sent, %d mined", sent, mined)
-	if mined == 0 {
-		t.Error("no transaction was mined")
+	sent := tally()
+	if sent == 0 {
+		t.Error("no transaction was sent")
 	}
+	t.Logf("transactions sent, all of them mined: %d", sent)
 	top, err := c.head(0)
 	if err != nil {
 		t.Fatal(err)
@@ -449,4 +173,124 @@ func TestLiveTwentyKills(t *testing.T) {
 		}
 	}
 	t.Logf("blocks 0 to %d are the same on all nodes", top)
+}
+
+// TestLiveHeal cuts one validator off, heals, and measures until both layers
+// are whole again and everybody agrees.
+func TestLiveHeal(t *testing.T) {
+	c := newCluster(t, 4, true, "")
+	t.Logf("nothing to block 1 through proxies: %v", c.firstBlock())
+	whole := func() error {
+		for i := range c.cfgs {
+			if d, k, err := c.peers(i); err != nil || d != 3 || k != 3 {
+				return fmt.Errorf("%s has %d devp2p and %d cometbft peers, want 3: %v", c.cfgs[i].Name, d, k, err)
+			}
+		}
+		return nil
+	}
+	c.await("all peers", 30*time.Second, whole)
+	c.await("agreement", 30*time.Second, c.agree)
+	for _, cut := range []struct {
+		name string
+		side []string // cut off from the others
+		last time.Duration
+	}{
+		{"one for 5 s", []string{"n1"}, 5 * time.Second},
+		{"halves for 10 s", []string{"n1", "n3"}, 10 * time.Second},
+		{"one for 50 s", []string{"n2"}, 50 * time.Second},            // beyond devp2p's read timeout of 30 s
+		{"halves for 150 s", []string{"n2", "n4"}, 150 * time.Second}, // beyond CometBFT's pong timeout of 105 s
+	} {
+		before, _ := c.head(slices.Index(c.cfgs[0].Names, cut.side[0]))
+		var edges []link.Edge
+		for _, e := range c.links.Edges() {
+			if slices.Contains(cut.side, e.From) != slices.Contains(cut.side, e.To) {
+				edges = append(edges, e)
+			}
+		}
+		for _, e := range edges {
+			if err := c.links.Cut(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(cut.last)
+		during, _ := c.head(slices.Index(c.cfgs[0].Names, cut.side[0]))
+		if during > before+2 {
+			t.Errorf("%s: the cut-off side went from %d to %d", cut.name, before, during)
+		}
+		for _, e := range edges {
+			if err := c.links.Heal(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		healed := time.Now()
+		c.await("next block", time.Minute, func() error {
+			for i := range c.cfgs {
+				if h, err := c.head(i); err != nil || h <= during {
+					return fmt.Errorf("%s at %d: %v", c.cfgs[i].Name, h, err)
+				}
+			}
+			return nil
+		})
+		next := time.Since(healed)
+		c.await("agreement", time.Minute, c.agree)
+		agreed := time.Since(healed)
+		c.await("all peers", time.Minute, whole)
+		t.Logf("%s: next block everywhere %v, agreement %v, all peers %v after the heal", cut.name, next.Round(time.Millisecond), agreed.Round(time.Millisecond), time.Since(healed).Round(time.Millisecond))
+	}
+}
+
+// TestLiveFork has the last validator lie about its blocks: it contradicts the
+// others, and the network does not notice.
+func TestLiveFork(t *testing.T) {
+	c := newCluster(t, 4, false, "fork")
+	c.await("block of the fork", time.Minute, func() error {
+		for i := range c.cfgs {
+			if h, err := c.head(i); err != nil || h < forkHeight+2 {
+				return fmt.Errorf("%s at %d: %v", c.cfgs[i].Name, h, err)
+			}
+		}
+		return nil
+	})
+	for h := uint64(forkHeight - 2); h <= forkHeight+2; h++ {
+		var got [4]blockID
+		for i := range got {
+			b, err := c.block(i, fmt.Sprintf("%#x", h))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[i] = b
+		}
+		if got[0] != got[1] || got[0] != got[2] {
+			t.Errorf("block %d: honest nodes differ: %v", h, got)
+		}
+		if (got[0].Hash == got[3].Hash) != (h < forkHeight) || (got[0].StateRoot == got[3].StateRoot) != (h < forkHeight) {
+			t.Errorf("block %d: n1 %v, n4 %v", h, got[0], got[3])
+		}
+	}
+}
+
+// TestLiveRewind kills a validator, which then serves older blocks for a while.
+func TestLiveRewind(t *testing.T) {
+	c := newCluster(t, 4, false, "rewind")
+	c.await("block 8", time.Minute, func() error {
+		if h, err := c.head(1); err != nil || h < 8 {
+			return fmt.Errorf("head %d: %v", h, err)
+		}
+		return nil
+	})
+	before, err := c.head(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.kill(1)
+	c.start(1)
+	var after uint64
+	c.await("RPC", 30*time.Second, func() (err error) {
+		after, err = c.head(1)
+		return err
+	})
+	if after >= before {
+		t.Errorf("head after the restart is %d, was %d", after, before)
+	}
+	c.await("agreement", time.Minute, c.agree)
 }

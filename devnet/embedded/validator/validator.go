@@ -11,7 +11,7 @@
 // same ones. Peers are dialled at the addresses of the Config and nowhere else.
 //
 // Bounds. One validator per process: the metric registries and the loggers of
-// both clients are global. About 130 MiB of memory and 7 % of a core when idle,
+// both clients are global. About 140 MiB of memory and a tenth of a core when idle,
 // blocks every second or slower (EVM time has whole seconds). Fewer than a third
 // of the validators may be away; else the chain halts until they are back.
 //

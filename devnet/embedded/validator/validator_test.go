@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	cmtlog "github.com/cometbft/cometbft/libs/log"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -382,5 +383,28 @@ func TestRun(t *testing.T) {
 	}
 	if err := exec.close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// CometBFT survives its own panic with a halted chain; the line it logs ends Run.
+func TestWatchdogSeesConsensusFail(t *testing.T) {
+	a := newApp(nil, nil)
+	log := watchdog{cmtlog.NewNopLogger(), a}.With("module", "consensus")
+	log.Error("Stopping peer for error", "err", "EOF")
+	log.Info("CONSENSUS FAILURE!!!")
+	select {
+	case err := <-a.failed:
+		t.Fatalf("an ordinary line ended the node: %v", err)
+	default:
+	}
+	log.Error("CONSENSUS FAILURE!!!", "err", "boom")
+	log.Error("CONSENSUS FAILURE!!!", "err", "boom") // must not block
+	select {
+	case err := <-a.failed:
+		if !strings.Contains(err.Error(), "boom") {
+			t.Errorf("%v does not say why", err)
+		}
+	default:
+		t.Error("a consensus failure went unnoticed")
 	}
 }

@@ -433,6 +433,9 @@ func TestRecordFails(t *testing.T) {
 		if id, ok := c.Identity("n1"); !ok || stateOf(t, id) == stopped || len(o.Ledger.Pending()) != 0 {
 			t.Errorf("op %d: still in force: %v", at, o.Ledger.Pending())
 		}
+		if at == 0 && len(r.ops) > 1 {
+			t.Errorf("applied without its request in the history: %v", r.ops)
+		}
 	}
 }
 

@@ -26,8 +26,8 @@ type Workload struct {
 
 // Env is what a workload is given.
 type Env struct {
-	Nodes       []*client.Client  // one for each node, in the network's order; shared, safe for concurrent use
-	Accounts    *client.Accounts  // funded senders
+	Nodes       []*client.Client // one for each node, in the network's order; shared, safe for concurrent use
+	Accounts    *client.Accounts // funded senders
 	Profile     Profile
 	Rand        *rand.Rand    // this workload's share of the run's seed; split it further, never share it between threads
 	Concurrency int           // client threads that submit transactions

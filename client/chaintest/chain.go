@@ -6,6 +6,7 @@ package chaintest
 
 import (
 	"context"
+	"fmt"
 	"math/big"
 	"sync"
 	"testing"
@@ -15,30 +16,34 @@ import (
 	"github.com/ethereum/go-ethereum/core"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/eth"
-	"github.com/ethereum/go-ethereum/eth/catalyst"
 	"github.com/ethereum/go-ethereum/eth/ethconfig"
+	"github.com/ethereum/go-ethereum/miner"
 	"github.com/ethereum/go-ethereum/node"
 	"github.com/ethereum/go-ethereum/p2p"
 	"github.com/ethereum/go-ethereum/params"
 )
 
 // Options are the properties of a chain. The zero value is a chain whose
-// finalized block lags behind, as in geth --dev.
+// finalized block is the last multiple of 32, as in geth --dev.
 type Options struct {
 	Funded []string // addresses that the genesis gives a billion ETH each
 	// Final makes every block final at once, as on a BFT chain.
 	Final bool
 }
 
-// Chain is a running node.
+// epoch is how many blocks become final together.
+const epoch = 32
+
+// Chain is a running node. A block that cannot be made is a broken test, so its
+// methods panic.
 type Chain struct {
 	// URL is where it answers JSON-RPC.
 	URL string
 
 	options Options
 	backend *eth.Ethereum
-	beacon  *catalyst.SimulatedBeacon
 	mu      sync.Mutex // one block at a time
+	salt    int        // reorganisations so far
 }
 
 // Start runs a node until the test ends.
@@ -78,28 +83,49 @@ func Start(t testing.TB, o Options) *Chain {
 	if err := stack.Start(); err != nil {
 		t.Fatalf("node: %v", err)
 	}
-	beacon, err := catalyst.NewSimulatedBeacon(0, common.Address{}, backend)
-	if err != nil {
-		t.Fatalf("beacon: %v", err)
-	}
-	if err := beacon.Fork(backend.BlockChain().GetCanonicalHash(0)); err != nil {
-		t.Fatalf("beacon: %v", err)
-	}
 	backend.SetSynced()
-	return &Chain{URL: stack.HTTPEndpoint(), options: o, backend: backend, beacon: beacon}
+	return &Chain{URL: stack.HTTPEndpoint(), options: o, backend: backend}
 }
 
-// Commit makes one block of what is in the pool and returns its number.
+// Commit makes one block of what is in the pool, tells the node and returns its
+// number.
 func (c *Chain) Commit() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.beacon.Commit()
-	head := c.backend.BlockChain().CurrentBlock()
-	if c.options.Final {
-		c.backend.BlockChain().SetFinalized(head)
-		c.backend.BlockChain().SetSafe(head)
-	}
+	c.backend.TxPool().Sync() // the pool has seen the block before this one
+	head := c.build(c.backend.BlockChain().CurrentBlock(), false)
+	c.choose(head)
 	return head.Number.Uint64()
+}
+
+// build makes and executes a block on a parent.
+func (c *Chain) build(parent *types.Header, empty bool) *types.Header {
+	block, _, err := c.backend.Miner().BuildTestingPayload(&miner.BuildPayloadArgs{
+		Parent: parent.Hash(), Timestamp: parent.Time + 1, Random: common.Hash{byte(c.salt)},
+		Withdrawals: types.Withdrawals{}, BeaconRoot: &common.Hash{},
+	}, nil, empty, nil)
+	if err != nil {
+		panic(fmt.Sprintf("block on %d: %v", parent.Number, err))
+	}
+	if _, err := c.backend.BlockChain().InsertBlockWithoutSetHead(context.Background(), block, false); err != nil {
+		panic(fmt.Sprintf("block on %d: %v", parent.Number, err))
+	}
+	return block.Header()
+}
+
+// choose makes a block the head and moves the final tags.
+func (c *Chain) choose(head *types.Header) {
+	chain := c.backend.BlockChain()
+	n := head.Number.Uint64()
+	if _, err := chain.SetCanonical(chain.GetBlock(head.Hash(), n)); err != nil {
+		panic(fmt.Sprintf("head %d: %v", n, err))
+	}
+	final := head
+	if !c.options.Final {
+		final = chain.GetHeaderByNumber(n - n%epoch)
+	}
+	chain.SetFinalized(final)
+	chain.SetSafe(final)
 }
 
 // Mine makes a block each interval until ctx or the test ends.
@@ -123,14 +149,13 @@ func (c *Chain) Mine(ctx context.Context, t testing.TB, interval time.Duration) 
 }
 
 // Reorg replaces everything above a height by n empty blocks.
-func (c *Chain) Reorg(t testing.TB, above uint64, n int) {
-	t.Helper()
+func (c *Chain) Reorg(above uint64, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.beacon.Fork(c.backend.BlockChain().GetCanonicalHash(above)); err != nil {
-		t.Fatalf("reorg above %d: %v", above, err)
-	}
+	c.salt++ // else the same empty block would come out again
+	head := c.backend.BlockChain().GetHeaderByNumber(above)
 	for range n {
-		c.beacon.Commit()
+		head = c.build(head, true)
 	}
+	c.choose(head)
 }

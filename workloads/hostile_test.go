@@ -1,0 +1,116 @@
+package workloads
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jepgo/jepgo/client"
+	"github.com/jepgo/jepgo/history"
+)
+
+// results serves the same result to every call, single or in a batch.
+func results(result string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		type call struct {
+			ID json.RawMessage `json:"id"`
+		}
+		var calls []call
+		if json.Unmarshal(body, &calls) != nil {
+			var one call
+			json.Unmarshal(body, &one)
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, one.ID, result)
+			return
+		}
+		var parts []string
+		for _, c := range calls {
+			parts = append(parts, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, c.ID, result))
+		}
+		fmt.Fprintf(w, "[%s]", strings.Join(parts, ","))
+	}
+}
+
+// No answer makes a workload panic, hang, run for ever, or take for done what it
+// cannot know.
+func TestWorkloadsOfALyingNode(t *testing.T) {
+	hash := `"0x` + strings.Repeat("ab", 32) + `"`
+	farAway := `{"number":"0x3fffffffffffffff","hash":` + hash + `,"parentHash":` + hash + `,"stateRoot":` + hash + `,"timestamp":"0x1","transactions":[{"hash":` + hash + `,"input":"0x12"}]}`
+	for _, lie := range []struct {
+		name    string
+		handler http.HandlerFunc
+		heads   bool // its answers can be read as heads
+	}{
+		{"html", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html></html>") }, false},
+		{"truncated", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `[{"jsonrpc":"2.0","id":1,"res`) }, false},
+		{"unavailable", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, false},
+		{"null", results("null"), false},
+		{"empty object", results("{}"), false},
+		{"empty bytes", results(`"0x"`), false},
+		{"long bytes", results(`"0x` + strings.Repeat("ff", 96) + `"`), false},
+		{"a head without end", results(farAway), true},
+	} {
+		t.Run(lie.name, func(t *testing.T) {
+			server := httptest.NewServer(lie.handler)
+			defer server.Close()
+			c, err := client.Dial(t.Context(), "n1", server.URL)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			contract, err := loadContract()
+			if err != nil {
+				t.Fatal(err)
+			}
+			accounts := client.NewAccounts(lie.name)
+			accounts.Addresses(20)
+			env := Env{Nodes: []*client.Client{c}, Accounts: accounts, Rand: rand.New(rand.NewPCG(1, 1)), Concurrency: 1, OpTimeout: 100 * time.Millisecond}
+			r := &registers{
+				env: env, contract: contract, keys: newKeys(1),
+				fees: client.Fees{ChainID: common.Big1, Tip: common.Big1, Cap: common.Big2},
+			}
+			threads := append(r.Threads(), (&heads{env: env}).Threads()...)
+			r.keys.strong(env.Rand) // so that there is a key to read in the end
+			for _, final := range []Instance{r, &heads{env: env}} {
+				threads = append(threads, final.Final()...)
+			}
+			for _, thread := range threads {
+				for range 20 {
+					o, ok := thread.Next()
+					if !ok {
+						break
+					}
+					done := thread.Invoke(t.Context(), o)
+					want := history.Fail
+					switch o.F {
+					case "write", "cas", "read":
+						want = history.Info
+					case "head":
+						if lie.heads {
+							want = history.OK
+						}
+					}
+					if done.Type != want {
+						t.Errorf("%s: %v %v, want %v", o.F, done.Type, done.Error, want)
+					}
+					if done.Type == history.Info && thread.Crash() != nil {
+						break
+					}
+				}
+			}
+			for _, thread := range threads[2:] {
+				if o, ok := thread.Next(); ok {
+					t.Errorf("a final thread goes on with %s %s", o.F, o.Value)
+				}
+			}
+		})
+	}
+}

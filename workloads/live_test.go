@@ -1,0 +1,386 @@
+package workloads
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/client"
+	"github.com/jepgo/jepgo/client/chaintest"
+	"github.com/jepgo/jepgo/history"
+)
+
+// recorder keeps the ops of several threads in the order of events, as a run
+// does.
+type recorder struct {
+	mu sync.Mutex
+	h  history.History
+}
+
+func (r *recorder) add(op history.Op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	op.Index, op.Time = int64(len(r.h.Ops)), int64(len(r.h.Ops))
+	r.h.Ops = append(r.h.Ops, op)
+}
+
+func (r *recorder) note(f string, v history.Value) {
+	r.add(history.Op{Type: history.Info, Process: history.Runner(), F: f, Value: v})
+}
+
+// drive lets each thread do at most n operations (all of them for n = 0), at its
+// node's pace. The process ids start at first.
+func (r *recorder) drive(ctx context.Context, t *testing.T, threads []Thread, first int64, n int) {
+	var wg sync.WaitGroup
+	for i, thread := range threads {
+		wg.Go(func() {
+			process := first + int64(i)
+			for done := 0; n == 0 || done < n; done++ {
+				op, ok := thread.Next()
+				if !ok {
+					return
+				}
+				op.Type, op.Process = history.Invoke, history.Client(process)
+				r.add(op)
+				end := thread.Invoke(ctx, op)
+				if end.Type == history.Invoke || end.Type == 0 {
+					t.Errorf("%s of process %d has no outcome", op.F, process)
+				}
+				r.add(end)
+				if end.Type == history.Info {
+					process += int64(len(threads))
+					if err := thread.Crash(); err != nil {
+						t.Errorf("crash: %v", err)
+						return
+					}
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// testbed is a chain with two clients of its one node, as if they were two.
+func testbed(t *testing.T, profile string, o chaintest.Options, senders int) (Env, *chaintest.Chain) {
+	t.Helper()
+	accounts := client.NewAccounts(t.Name())
+	o.Funded = accounts.Addresses(senders)
+	chain := chaintest.Start(t, o)
+	p, err := ParseProfile(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := Env{
+		Accounts: accounts, Profile: p, Rand: rand.New(rand.NewPCG(1, 2)),
+		Concurrency: 8, OpTimeout: time.Minute,
+	}
+	for _, name := range []string{"n1", "n2"} {
+		c, err := client.Dial(t.Context(), name, chain.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		env.Nodes = append(env.Nodes, c)
+	}
+	return env, chain
+}
+
+func count(h *history.History, f string, typ history.Type) int {
+	n := 0
+	for _, op := range h.Ops {
+		if op.F == f && op.Type == typ {
+			n++
+		}
+	}
+	return n
+}
+
+// Both workloads on a real EVM: everything succeeds, and every checker that the
+// registry calls fair finds it valid.
+func TestWorkloadsOnARealChain(t *testing.T) {
+	env, chain := testbed(t, "bft", chaintest.Options{Final: true}, 40)
+	chain.Mine(t.Context(), t, 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	var instances []Instance
+	var r recorder
+	r.note("test", history.MapOf(
+		history.Keyword("profile"), history.Keyword("bft"),
+		history.Keyword("workloads"), history.Vec(history.Keyword("register"), history.Keyword("head")),
+		history.Keyword("nodes"), history.Vec(history.Text("n1"), history.Text("n2")),
+		history.Keyword("nemesis"), history.Vec(), history.Keyword("processes"), history.Int(10)))
+	for _, w := range All() {
+		i, err := w.New(ctx, env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		instances = append(instances, i)
+	}
+	r.note("phase", history.Keyword("run"))
+	var threads, final []Thread
+	for _, i := range instances {
+		threads = append(threads, i.Threads()...)
+	}
+	if len(threads) != 2+env.Concurrency {
+		t.Fatalf("%d threads, want a watcher for each node and %d clients", len(threads), env.Concurrency)
+	}
+	r.drive(ctx, t, threads, 0, 60)
+	r.note("phase", history.Keyword("heal"))
+	r.note("phase", history.Keyword("final"))
+	for _, i := range instances {
+		final = append(final, i.Final()...)
+	}
+	r.drive(ctx, t, final, 1000, 0)
+	r.note("phase", history.Keyword("end"))
+
+	h := &r.h
+	for _, f := range []string{"write", "cas", "read", "peek", "head", "block", "txs"} {
+		t.Logf("%-6s ok %d fail %d info %d", f, count(h, f, history.OK), count(h, f, history.Fail), count(h, f, history.Info))
+		if count(h, f, history.OK) < 5 {
+			t.Errorf("%s succeeded %d times", f, count(h, f, history.OK))
+		}
+		if count(h, f, history.Info) > 0 || (f != "cas" && count(h, f, history.Fail) > 0) {
+			t.Errorf("%s failed on a healthy chain", f)
+		}
+	}
+	checkPlaces(t, h)
+	info, ok := checker.ReadTest(h)
+	if !ok {
+		t.Fatal("history has no :test op")
+	}
+	fair, notClaimed, err := Checkers(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(notClaimed) == 0 {
+		t.Error("nothing is said about what is not claimed")
+	}
+	// Whether the nodes converged is the runner's to note.
+	fair = slices.DeleteFunc(fair, func(c checker.Checker) bool { return c.Name() == checker.Converge().Name() })
+	results, verdict := checker.Compose(ctx, h, fair...)
+	for _, res := range results {
+		t.Logf("%-10s %-8s %s", res.Checker, res.Verdict, res.Reason)
+		for _, a := range res.Anomalies {
+			t.Errorf("%s: %s", a.Name, a.Message)
+		}
+	}
+	if verdict != checker.Valid {
+		t.Errorf("verdict is %s, want valid", verdict)
+	}
+}
+
+// checkPlaces wants height and hash of every answer, and of every transaction
+// its hash.
+func checkPlaces(t *testing.T, h *history.History) {
+	for _, op := range h.Ops {
+		if !op.Process.IsClient() || op.Type != history.OK {
+			continue
+		}
+		keys := []string{history.HeightKey, history.HashKey}
+		if op.F == "write" || op.F == "cas" || op.F == "read" {
+			keys = append(keys, history.TxKey)
+		}
+		for _, k := range keys {
+			if _, ok := op.Lookup(k); !ok {
+				t.Errorf("%s has no :%s", op.F, k)
+				return
+			}
+		}
+	}
+}
+
+// The history of an honest chain with one lie in it is not valid: the checkers
+// that the registry names do look at what the workload writes.
+func TestALieIsFound(t *testing.T) {
+	env, chain := testbed(t, "bft", chaintest.Options{Final: true}, 40)
+	chain.Mine(t.Context(), t, 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	i, err := register().New(ctx, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r recorder
+	r.note("test", history.MapOf(history.Keyword("profile"), history.Keyword("bft"),
+		history.Keyword("workloads"), history.Vec(history.Keyword("register"))))
+	r.note("phase", history.Keyword("run"))
+	r.drive(ctx, t, i.Threads(), 0, 40)
+	r.note("phase", history.Keyword("final"))
+	r.drive(ctx, t, i.Final(), 1000, 0)
+	r.note("phase", history.Keyword("end"))
+	for _, lie := range []struct{ f, catcher string }{{"read", "linear"}, {"read", "replay"}, {"peek", "replay"}} {
+		h := history.History{Ops: slices.Clone(r.h.Ops)}
+		at := -1
+		for j, op := range h.Ops {
+			if op.F == lie.f && op.Type == history.OK {
+				at = j
+			}
+		}
+		if at < 0 {
+			t.Fatalf("no ok %s", lie.f)
+		}
+		h.Ops[at].Value = history.Vec(h.Ops[at].Value.Elems()[0], history.Int(987654))
+		fair, _, err := Checkers(checker.TestInfo{Profile: "bft", Workloads: []string{"register"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		caught := false
+		results, _ := checker.Compose(ctx, &h, fair...)
+		for _, res := range results {
+			caught = caught || (res.Checker == lie.catcher && res.Verdict == checker.Invalid)
+		}
+		if !caught {
+			t.Errorf("%s did not find a %s that returned what was never written", lie.catcher, lie.f)
+		}
+	}
+}
+
+// A thread whose transaction is in doubt goes on with another account.
+func TestCrashTakesANewAccount(t *testing.T) {
+	env, chain := testbed(t, "bft", chaintest.Options{Final: true}, 4)
+	stop, cancel := context.WithCancel(t.Context())
+	chain.Mine(stop, t, 20*time.Millisecond)
+	env.Concurrency = 1
+	i, err := register().New(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel() // from here on no blocks
+	r := i.(*registers)
+	r.env.OpTimeout = 300 * time.Millisecond
+	thread := r.Threads()[0].(*registerThread)
+	write := func(v int64) history.Op {
+		o := op("write", 0, history.Int(v))
+		o.Type = history.Invoke
+		return thread.Invoke(t.Context(), o)
+	}
+	// The miner may be in its last block.
+	first := write(1)
+	for v := int64(2); first.Type == history.OK; v++ {
+		first = write(v)
+	}
+	if first.Type != history.Info {
+		t.Fatalf("without blocks: %v %v", first.Type, first.Error)
+	}
+	if _, ok := first.Lookup(history.TxKey); !ok {
+		t.Error("the transaction in doubt has no :tx")
+	}
+	before := thread.account.Address
+	if err := thread.Crash(); err != nil {
+		t.Fatal(err)
+	}
+	if thread.account.Address == before {
+		t.Error("the account is the old one")
+	}
+	for range 2 {
+		if err = thread.Crash(); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		t.Error("five accounts came out of four")
+	}
+}
+
+func TestNewWantsAccounts(t *testing.T) {
+	env, _ := testbed(t, "bft", chaintest.Options{}, 3)
+	if _, err := register().New(t.Context(), env); err == nil {
+		t.Error("eight clients were started with three accounts")
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		o    chaintest.Options
+		want string
+	}{
+		{"every block final", chaintest.Options{Final: true}, "bft"},
+		{"finalized behind", chaintest.Options{}, "pos"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			env, chain := testbed(t, "bft", test.o, 0)
+			chain.Commit()
+			// The heights of geth --dev whose finalized equals latest are multiples of
+			// 32, so block times must leave room for ten answers at another one.
+			chain.Mine(t.Context(), t, 1500*time.Millisecond)
+			p, err := Detect(t.Context(), env.Nodes)
+			if err != nil || p.Name != test.want {
+				t.Errorf("detected %q, %v, want %q", p.Name, err, test.want)
+			}
+		})
+	}
+}
+
+// A chain without new blocks is never called bft, however equal its tags are.
+func TestDetectDoesNotTrustStandstill(t *testing.T) {
+	env, chain := testbed(t, "bft", chaintest.Options{Final: true}, 0)
+	chain.Commit()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	f, err := watchFinality(ctx, env.Nodes[0])
+	if err != nil || f != later {
+		t.Errorf("finality %d, %v of a chain that stands still", f, err)
+	}
+}
+
+// Gaps are filled by parent, oldest first, also over more than one batch.
+func TestHeadFillsGaps(t *testing.T) {
+	env, chain := testbed(t, "bft", chaintest.Options{Final: true}, 0)
+	w := &watcher{node: env.Nodes[0], patience: time.Minute}
+	for _, gap := range []int{1, 2, 150} {
+		var top uint64
+		for range gap {
+			top = chain.Commit()
+		}
+		done := w.Invoke(t.Context(), history.Op{F: "head"})
+		if done.Type != history.OK {
+			t.Fatalf("head: %v", done.Error)
+		}
+		latest, _ := done.Value.Field("latest")
+		parent, _ := latest.Field("parent")
+		if n, _ := latest.Field("n"); n.String() != history.Int(int64(top)).String() {
+			t.Errorf("latest is %v, want %d", n, top)
+		}
+		walk, _ := done.Value.Field("walk")
+		blocks := walk.Elems()
+		want := gap - 1
+		if top == 1 {
+			want = 0 // nothing was seen before
+		}
+		if len(blocks) != want {
+			t.Fatalf("walk over a gap of %d has %d blocks", gap, len(blocks))
+		}
+		for _, b := range slices.Backward(blocks) {
+			if h, _ := b.Field("h"); h.Text() != parent.Text() {
+				t.Fatalf("walk is not linked by parent at %v", b)
+			}
+			parent, _ = b.Field("parent")
+		}
+	}
+}
+
+// Where the chain is replaced during a walk, the walk follows the parents.
+func TestWalkFollowsParentsOverAReorg(t *testing.T) {
+	env, chain := testbed(t, "longest-chain", chaintest.Options{}, 0)
+	for range 6 {
+		chain.Commit()
+	}
+	old, err := env.Nodes[0].HeaderAt(t.Context(), client.Latest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain.Reorg(2, 8)
+	w := &watcher{node: env.Nodes[0]}
+	blocks, filled := w.walk(t.Context(), old, 1)
+	if !filled || len(blocks) != 5 {
+		t.Fatalf("walk from a replaced head: %d blocks, filled %v", len(blocks), filled)
+	}
+	if h, _ := blocks[4].Field("h"); h.Text() != old.Parent.Hex() {
+		t.Errorf("walk ends at %v, want the parent %s of the replaced head", blocks[4], old.Parent)
+	}
+}

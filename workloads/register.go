@@ -1,0 +1,290 @@
+package workloads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/checker/chain"
+	"github.com/jepgo/jepgo/checker/linear"
+	"github.com/jepgo/jepgo/client"
+	"github.com/jepgo/jepgo/history"
+)
+
+// register is the workload of that name.
+func register() Workload {
+	return Workload{
+		Name: "register",
+		Doc: "Clients read, write and compare-and-set keys of a contract. All three are transactions, so that the chain orders " +
+			"them (strong); more often a client asks its node for a key at a block tag (a local read, :peek), which that node " +
+			"answers from its own state. Keys live for 40 transactions each, values of a key are unique. At the end the newest " +
+			"keys are read through every node, and the register transactions of every block are decoded.",
+		New: newRegister,
+		Checkers: func(p Profile) []checker.Checker {
+			out := []checker.Checker{chain.Replay(), chain.Session(), chain.Staleness()}
+			if p.FinalTag == client.Latest {
+				out = append(out, linear.Register(linear.Options{Keyed: true}))
+			}
+			return out
+		},
+		NotClaimed: func(p Profile) []string {
+			out := []string{"Local reads are not claimed to be linearizable: each node answers from its own height. Their staleness is measured."}
+			if p.FinalTag != client.Latest {
+				out = append(out, fmt.Sprintf("Transactions are not claimed to be linearizable: under the profile %s the head, which receipts come from, may reorganise.", p.Name))
+			}
+			return out
+		},
+	}
+}
+
+// registers is the workload at work.
+type registers struct {
+	env      Env
+	fees     client.Fees
+	contract *contract
+	keys     *keys
+}
+
+func newRegister(ctx context.Context, env Env) (Instance, error) {
+	if len(env.Nodes) == 0 {
+		return nil, errors.New("register workload has no nodes, want at least one")
+	}
+	if left := env.Accounts.Left(); left < env.Concurrency+1 {
+		return nil, fmt.Errorf("register workload has %d funded accounts, want one for each of %d clients and one for the contract, and more for clients that crash", left, env.Concurrency)
+	}
+	c, err := loadContract()
+	if err != nil {
+		return nil, err
+	}
+	fees, err := env.Nodes[0].Fees(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("register workload: %w", err)
+	}
+	from, err := env.Accounts.Next()
+	if err != nil {
+		return nil, fmt.Errorf("register workload: %w", err)
+	}
+	if err := c.deploy(ctx, env.Nodes, from, fees); err != nil {
+		return nil, err
+	}
+	return &registers{env: env, fees: fees, contract: c, keys: newKeys(env.Concurrency)}, nil
+}
+
+// Threads returns Concurrency clients, spread over the nodes.
+func (r *registers) Threads() []Thread {
+	out := make([]Thread, r.env.Concurrency)
+	for i := range out {
+		rng := rand.New(rand.NewPCG(r.env.Rand.Uint64(), r.env.Rand.Uint64()))
+		out[i] = &registerThread{registers: r, node: r.env.Nodes[i%len(r.env.Nodes)], draw: func() (history.Op, bool) { return r.draw(rng), true }}
+	}
+	return out
+}
+
+// draw chooses the next operation of a client of the main phase. Local reads are
+// the more frequent ones: a transaction takes a block's time, they take none.
+func (r *registers) draw(rng *rand.Rand) history.Op {
+	if rng.IntN(5) < 2 {
+		return r.keys.strong(rng)
+	}
+	return r.peek(r.keys.local(rng), r.tag(rng))
+}
+
+// tag draws the tag of a local read: latest, or one that the profile serves.
+func (r *registers) tag(rng *rand.Rand) string {
+	if r.env.Profile.FinalTag == "" {
+		return client.Latest
+	}
+	switch rng.IntN(5) {
+	case 0:
+		return client.Safe
+	case 1:
+		return client.Finalized
+	}
+	return client.Latest
+}
+
+func (r *registers) peek(key int64, tag string) history.Op {
+	o := op("peek", key, history.Value{})
+	o.Tag = tag
+	return o
+}
+
+// finalClients is how many clients of each node share the final reads, so that
+// they take a few blocks' time and not one for each key.
+const finalClients = 5
+
+// Final reads the newest keys through every node, by transaction and locally,
+// and walks the blocks since the deployment on every node, up to those that the
+// final reads went into.
+func (r *registers) Final() []Thread {
+	newest := r.keys.last()
+	readers := newReaders(len(r.env.Nodes) * min(finalClients, len(newest)))
+	served := newServed()
+	var out []Thread
+	for _, n := range r.env.Nodes {
+		for c := range min(finalClients, len(newest)) {
+			var queue []history.Op
+			for i := c; i < len(newest); i += finalClients {
+				queue = append(queue, op("read", newest[i], history.Value{}), r.peek(newest[i], client.Latest))
+				if tag := r.env.Profile.FinalTag; tag != "" && tag != client.Latest {
+					queue = append(queue, r.peek(newest[i], tag))
+				}
+			}
+			out = append(out, &registerThread{registers: r, node: n, draw: pop(queue), ended: readers.end})
+		}
+		out = append(out, &blockWalk{registers: r, node: n, served: served, readers: readers})
+	}
+	return out
+}
+
+// pop returns the ops of the queue one by one.
+func pop(queue []history.Op) func() (history.Op, bool) {
+	return func() (history.Op, bool) {
+		if len(queue) == 0 {
+			return history.Op{}, false
+		}
+		next := queue[0]
+		queue = queue[1:]
+		return next, true
+	}
+}
+
+// registerThread is one client of the contract.
+type registerThread struct {
+	*registers
+	node    *client.Client
+	account *client.Account // nil before the first transaction
+	draw    func() (history.Op, bool)
+	ended   func() // nil, or what to tell when there is no next operation
+}
+
+// Interval leaves the pace to the run's --rate.
+func (t *registerThread) Interval() time.Duration { return 0 }
+
+// Next returns the client's next operation.
+func (t *registerThread) Next() (history.Op, bool) {
+	o, ok := t.draw()
+	if !ok {
+		t.end()
+	}
+	o.Node = t.node.Name()
+	return o, ok
+}
+
+// Crash takes a new account.
+func (t *registerThread) Crash() error {
+	next, err := t.env.Accounts.Next()
+	if err != nil {
+		t.end()
+	}
+	t.account = next
+	return err
+}
+
+func (t *registerThread) end() {
+	if t.ended != nil {
+		t.ended()
+		t.ended = nil
+	}
+}
+
+// Invoke performs a :write, :cas, :read or :peek.
+func (t *registerThread) Invoke(ctx context.Context, o history.Op) history.Op {
+	ctx, cancel := context.WithTimeout(ctx, t.env.OpTimeout)
+	defer cancel()
+	if o.F == "peek" {
+		return t.invokePeek(ctx, o)
+	}
+	return t.invokeStrong(ctx, o)
+}
+
+func (t *registerThread) invokePeek(ctx context.Context, o history.Op) history.Op {
+	key, ok := keyOf(o.Value)
+	if !ok {
+		return failed(o, client.Refused, "value is not [key value]")
+	}
+	p, err := t.contract.peek(ctx, t.node, key, o.Tag)
+	var early noContract
+	if errors.As(err, &early) {
+		return failed(o, client.Absent, err.Error())
+	}
+	if err != nil {
+		return conclude(o, client.ReadOutcome(err))
+	}
+	o.Type, o.Value = history.OK, history.Vec(history.Int(key), p.value)
+	place(&o, p.number, p.hash)
+	return o
+}
+
+func (t *registerThread) invokeStrong(ctx context.Context, o history.Op) history.Op {
+	key, do, err := t.action(o)
+	if err != nil {
+		return failed(o, client.Refused, err.Error())
+	}
+	if t.account == nil {
+		if t.account, err = t.env.Accounts.Next(); err != nil {
+			return failed(o, client.Refused, err.Error())
+		}
+	}
+	r := t.node.Execute(ctx, t.account, t.fees, do)
+	o = conclude(o, r.Outcome)
+	if r.Tx != (common.Hash{}) {
+		o.Set(history.TxKey, history.Text(r.Tx.Hex()))
+	}
+	if r.Receipt == nil {
+		return o
+	}
+	place(&o, r.Receipt.Number, r.Receipt.BlockHash)
+	if o.Type != history.OK {
+		return o
+	}
+	switch o.F {
+	case "read":
+		v, ok := t.contract.readEvent(r.Receipt, big.NewInt(key))
+		if !ok {
+			// The read took place and changed nothing; what it read is not known.
+			return failed(o, client.Malformed, "receipt of a read has no Read event")
+		}
+		value := registerValue(v)
+		o.Value = history.Vec(history.Int(key), value)
+		t.keys.observe(key, value)
+	case "write":
+		t.keys.observe(key, o.Value.Elems()[1])
+	case "cas":
+		t.keys.observe(key, o.Value.Elems()[1].Elems()[1])
+	}
+	return o
+}
+
+// action encodes a :write, :cas or :read.
+func (t *registerThread) action(o history.Op) (key int64, do client.Action, err error) {
+	key, ok := keyOf(o.Value)
+	if !ok {
+		return 0, do, fmt.Errorf("value %s is not [key value]", o.Value)
+	}
+	args := []int64{key}
+	switch v := o.Value.Elems()[1]; o.F {
+	case "write":
+		n, ok := v.Int()
+		if !ok {
+			return 0, do, fmt.Errorf("value %s of a write is no number", v)
+		}
+		args = append(args, n)
+	case "cas":
+		for _, e := range v.Elems() {
+			n, _ := e.Int()
+			args = append(args, n)
+		}
+		if len(args) != 3 {
+			return 0, do, fmt.Errorf("value %s of a cas is not [old new]", v)
+		}
+	}
+	do, err = t.contract.call(o.F, args...)
+	return key, do, err
+}

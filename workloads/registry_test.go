@@ -1,0 +1,112 @@
+package workloads
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/history"
+)
+
+func TestCheckersByProfile(t *testing.T) {
+	for _, test := range []struct {
+		profile, claim string
+		linear         bool
+	}{
+		{"bft", "", true}, {"pos", "", false}, {"longest-chain", "", false}, {"longest-chain", "bft", true}, {"bft", "pos", false},
+	} {
+		fair, notClaimed, err := Checkers(checker.TestInfo{Profile: test.profile, Claim: test.claim, Workloads: Default()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, c := range fair {
+			names = append(names, c.Name())
+		}
+		if got := slices.Contains(names, "linear"); got != test.linear {
+			t.Errorf("profile %s, claim %q: checkers %v", test.profile, test.claim, names)
+		}
+		for _, always := range []string{"stats", "fork", "finality", "replay", "session", "staleness"} {
+			if !slices.Contains(names, always) {
+				t.Errorf("profile %s: checkers %v lack %s", test.profile, names, always)
+			}
+		}
+		slices.Sort(names)
+		if len(slices.Compact(names)) != len(fair) {
+			t.Errorf("a checker runs twice: %v", names)
+		}
+		if len(notClaimed) == 0 {
+			t.Errorf("profile %s claims everything", test.profile)
+		}
+	}
+}
+
+func TestCheckersNameWhatIsWrong(t *testing.T) {
+	for _, test := range []struct {
+		info checker.TestInfo
+		want []string
+	}{
+		{checker.TestInfo{Profile: "pow", Workloads: Default()}, []string{`"pow"`, "bft", "pos", "longest-chain"}},
+		{checker.TestInfo{Profile: "bft", Workloads: []string{"bank"}}, []string{`"bank"`, "register", "head"}},
+		{checker.TestInfo{Profile: "bft"}, []string{"register", "head"}},
+	} {
+		_, _, err := Checkers(test.info)
+		for _, w := range test.want {
+			if err == nil || !strings.Contains(err.Error(), w) {
+				t.Errorf("%+v: error %v does not say %s", test.info, err, w)
+			}
+		}
+	}
+}
+
+// Keys end, their values are unique and count from 1, a cas expects a value that
+// was handed out, and all kinds of operations are drawn.
+func TestKeys(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 7))
+	k := newKeys(20)
+	perKey := make(map[int64]int)
+	values := make(map[int64]int64)
+	kinds := make(map[string]int)
+	for range 5000 {
+		o := k.strong(rng)
+		kinds[o.F]++
+		id, ok := keyOf(o.Value)
+		if !ok {
+			t.Fatalf("value %s", o.Value)
+		}
+		perKey[id]++
+		var v int64
+		switch arg := o.Value.Elems()[1]; o.F {
+		case "write":
+			v, _ = arg.Int()
+		case "cas":
+			old, _ := arg.Elems()[0].Int()
+			v, _ = arg.Elems()[1].Int()
+			if old < 1 || old > values[id] {
+				t.Fatalf("cas of key %d expects %d, values up to %d were handed out", id, old, values[id])
+			}
+		default:
+			continue
+		}
+		if v != values[id]+1 {
+			t.Fatalf("key %d: value %d after %d", id, v, values[id])
+		}
+		values[id] = v
+		k.observe(id, history.Int(v))
+	}
+	for id, n := range perKey {
+		if n > opsPerKey {
+			t.Errorf("key %d has %d transactions", id, n)
+		}
+	}
+	if last := k.last(); len(last) != recentKeys || slices.Max(last) < k.next-int64(len(k.active))-1 {
+		t.Errorf("newest keys are %v, %d were opened", last, k.next)
+	}
+	for _, f := range []string{"read", "write", "cas"} {
+		if kinds[f] < 1000 {
+			t.Errorf("%d of 5000 transactions are %s", kinds[f], f)
+		}
+	}
+}

@@ -78,6 +78,7 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 				fees: client.Fees{ChainID: common.Big1, Tip: common.Big1, Cap: common.Big2},
 			}
 			threads := append(r.Threads(), (&heads{env: env}).Threads()...)
+			mains := len(threads)
 			r.keys.strong(env.Rand) // so that there is a key to read in the end
 			for _, final := range []Instance{r, &heads{env: env}} {
 				threads = append(threads, final.Final()...)
@@ -106,7 +107,7 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 					}
 				}
 			}
-			for _, thread := range threads[2:] {
+			for _, thread := range threads[mains:] {
 				if o, ok := thread.Next(); ok {
 					t.Errorf("a final thread goes on with %s %s", o.F, o.Value)
 				}

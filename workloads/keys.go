@@ -100,6 +100,17 @@ func (k *keys) observe(id int64, v history.Value) {
 	}
 }
 
+// refund gives a key in use back a transaction that certainly never was.
+func (k *keys) refund(id int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, it := range k.active {
+		if it.id == id && it.left < opsPerKey-1 { // one less, or it would seem fresh
+			it.left++
+		}
+	}
+}
+
 // last lists the newest keys that were used, oldest first.
 func (k *keys) last() []int64 {
 	k.mu.Lock()

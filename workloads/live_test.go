@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/client"
 	"github.com/jepgo/jepgo/client/chaintest"
@@ -112,7 +114,7 @@ func TestWorkloadsOnARealChain(t *testing.T) {
 		history.Keyword("profile"), history.Keyword("bft"),
 		history.Keyword("workloads"), history.Vec(history.Keyword("register"), history.Keyword("head")),
 		history.Keyword("nodes"), history.Vec(history.Text("n1"), history.Text("n2")),
-		history.Keyword("nemesis"), history.Vec(), history.Keyword("processes"), history.Int(10)))
+		history.Keyword("nemesis"), history.Vec(), history.Keyword("processes"), history.Int(12)))
 	for _, w := range All() {
 		i, err := w.New(ctx, env)
 		if err != nil {
@@ -125,8 +127,8 @@ func TestWorkloadsOnARealChain(t *testing.T) {
 	for _, i := range instances {
 		threads = append(threads, i.Threads()...)
 	}
-	if len(threads) != 2+env.Concurrency {
-		t.Fatalf("%d threads, want a watcher for each node and %d clients", len(threads), env.Concurrency)
+	if len(threads) != 2+2+env.Concurrency {
+		t.Fatalf("%d threads, want a watcher and a reader for each node and %d clients", len(threads), env.Concurrency)
 	}
 	r.drive(ctx, t, threads, 0, 60)
 	r.note("phase", history.Keyword("heal"))
@@ -283,6 +285,38 @@ func TestCrashTakesANewAccount(t *testing.T) {
 	}
 	if err == nil {
 		t.Error("five accounts came out of four")
+	}
+}
+
+// A dead node costs neither keys nor a history full of refusals.
+func TestDeadNodeUsesUpNoKeys(t *testing.T) {
+	c, err := client.Dial(t.Context(), "n1", "http://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	contract, err := loadContract()
+	if err != nil {
+		t.Fatal(err)
+	}
+	accounts := client.NewAccounts("dead")
+	accounts.Addresses(1)
+	r := &registers{
+		env:      Env{Nodes: []*client.Client{c}, Accounts: accounts, Rand: rand.New(rand.NewPCG(3, 3)), Concurrency: 1, OpTimeout: 20 * time.Millisecond},
+		contract: contract, keys: newKeys(1), fees: client.Fees{ChainID: common.Big1, Tip: common.Big1, Cap: common.Big2},
+	}
+	thread := r.Threads()[0]
+	for range 300 {
+		o, _ := thread.Next()
+		if done := thread.Invoke(t.Context(), o); done.Type != history.Fail {
+			t.Fatalf("%s of a dead node: %v %v", o.F, done.Type, done.Error)
+		}
+	}
+	if r.keys.next != int64(len(r.keys.active)) {
+		t.Errorf("%d keys were used up", r.keys.next-int64(len(r.keys.active)))
+	}
+	if accounts.Left() != 0 {
+		t.Error("no account was taken")
 	}
 }
 

@@ -76,14 +76,28 @@ func newRegister(ctx context.Context, env Env) (Instance, error) {
 	return &registers{env: env, fees: fees, contract: c, keys: newKeys(env.Concurrency)}, nil
 }
 
-// Threads returns Concurrency clients, spread over the nodes.
+// readerInterval is the pace of the clients that only read locally.
+const readerInterval = 100 * time.Millisecond
+
+// Threads returns Concurrency clients, spread over the nodes, and for each node
+// one that only reads locally, ten times a second: the others read right after
+// a block, when their transaction is done, and hardly while a fault keeps them
+// waiting.
 func (r *registers) Threads() []Thread {
-	out := make([]Thread, r.env.Concurrency)
-	for i := range out {
-		rng := rand.New(rand.NewPCG(r.env.Rand.Uint64(), r.env.Rand.Uint64()))
-		out[i] = &registerThread{registers: r, node: r.env.Nodes[i%len(r.env.Nodes)], draw: func() (history.Op, bool) { return r.draw(rng), true }}
+	var out []Thread
+	for i := range r.env.Concurrency {
+		rng := r.split()
+		out = append(out, &registerThread{registers: r, node: r.env.Nodes[i%len(r.env.Nodes)], draw: func() (history.Op, bool) { return r.draw(rng), true }})
+	}
+	for _, n := range r.env.Nodes {
+		rng := r.split()
+		out = append(out, &registerThread{registers: r, node: n, interval: readerInterval, draw: func() (history.Op, bool) { return r.drawLocal(rng), true }})
 	}
 	return out
+}
+
+func (r *registers) split() *rand.Rand {
+	return rand.New(rand.NewPCG(r.env.Rand.Uint64(), r.env.Rand.Uint64()))
 }
 
 // draw chooses the next operation of a client of the main phase. Local reads are
@@ -92,6 +106,10 @@ func (r *registers) draw(rng *rand.Rand) history.Op {
 	if rng.IntN(5) < 2 {
 		return r.keys.strong(rng)
 	}
+	return r.drawLocal(rng)
+}
+
+func (r *registers) drawLocal(rng *rand.Rand) history.Op {
 	return r.peek(r.keys.local(rng), r.tag(rng))
 }
 
@@ -162,10 +180,13 @@ type registerThread struct {
 	account *client.Account // nil before the first transaction
 	draw    func() (history.Op, bool)
 	ended   func() // nil, or what to tell when there is no next operation
+
+	interval time.Duration
 }
 
-// Interval leaves the pace to the run's --rate.
-func (t *registerThread) Interval() time.Duration { return 0 }
+// Interval leaves the pace to the run's --rate, but for clients that only read
+// locally.
+func (t *registerThread) Interval() time.Duration { return t.interval }
 
 // Next returns the client's next operation.
 func (t *registerThread) Next() (history.Op, bool) {
@@ -198,10 +219,32 @@ func (t *registerThread) end() {
 func (t *registerThread) Invoke(ctx context.Context, o history.Op) history.Op {
 	ctx, cancel := context.WithTimeout(ctx, t.env.OpTimeout)
 	defer cancel()
+	var done history.Op
 	if o.F == "peek" {
-		return t.invokePeek(ctx, o)
+		done = t.invokePeek(ctx, o)
+	} else {
+		done = t.invokeStrong(ctx, o)
 	}
-	return t.invokeStrong(ctx, o)
+	if class := done.Error.Elems(); len(class) > 0 && class[0].Text() == client.Refused {
+		// Nobody listens there: asking again at once would only fill the history.
+		rest(ctx, refusedRest)
+		if key, ok := keyOf(o.Value); ok && o.F != "peek" {
+			t.keys.refund(key)
+		}
+	}
+	return done
+}
+
+// refusedRest is how long a client leaves a node alone that refused it.
+const refusedRest = 200 * time.Millisecond
+
+func rest(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
 }
 
 func (t *registerThread) invokePeek(ctx context.Context, o history.Op) history.Op {

@@ -39,7 +39,8 @@ func (c converge) Check(ctx context.Context, h *history.History) Result {
 			r.Reason = fmt.Sprintf("converge op %d does not say whether the nodes converged", i)
 		case !converged:
 			r.Facts = 1
-			r.Reason = fmt.Sprintf("nodes did not reach one head within %v after the heal (op %d): %s", bound, i, heads(op.Value))
+			r.Reason = fmt.Sprintf("nodes did not reach one head after the heal, in %v of at most %v (op %d): %s",
+				took.Round(time.Millisecond), bound, i, heads(op.Value))
 		default:
 			r.Verdict, r.Facts = Valid, 1
 			r.Reason = fmt.Sprintf("nodes reached one head %v after the heal", took.Round(time.Millisecond))
@@ -53,11 +54,16 @@ func heads(v history.Value) string {
 	field, _ := v.Field("heads")
 	elems := field.Elems()
 	var parts []string
+	level := len(elems) > 2
 	for i := 0; field.Kind() == history.Map && i+1 < len(elems); i += 2 {
 		parts = append(parts, fmt.Sprintf("%s at %s", elems[i].Text(), elems[i+1]))
+		level = level && elems[i+1].Equal(elems[1])
 	}
-	if len(parts) == 0 {
+	switch {
+	case len(parts) == 0:
 		return "heads unknown"
+	case level:
+		return strings.Join(parts, ", ") + ", with different blocks"
 	}
 	return strings.Join(parts, ", ")
 }

@@ -129,15 +129,15 @@ func (c stats) problems(byF map[string]*tally, okIn map[string]int, phased bool)
 		}
 	}
 	if got := okIn["run"]; got < c.floor.Run {
-		problems = append(problems, fmt.Sprintf("phase run has %d successes, fewer than the floor of %d", got, c.floor.Run))
+		problems = append(problems, fmt.Sprintf("phase run has fewer successes than the floor: %d of %d", got, c.floor.Run))
 	}
 	for _, f := range c.floor.Of {
 		if t := byF[f]; t != nil && t.inRun > 0 && t.ok > 0 && t.okInRun < c.floor.Each {
-			problems = append(problems, fmt.Sprintf("operation %q has %d successes in phase run, fewer than the floor of %d", f, t.okInRun, c.floor.Each))
+			problems = append(problems, fmt.Sprintf("operation %q has fewer successes in phase run than the floor: %d of %d", f, t.okInRun, c.floor.Each))
 		}
 	}
 	if got := okIn["final"]; phased && got < c.floor.Final {
-		problems = append(problems, fmt.Sprintf("phase final has %d successes, fewer than the floor of %d", got, c.floor.Final))
+		problems = append(problems, fmt.Sprintf("phase final has fewer successes than the floor: %d of %d", got, c.floor.Final))
 	}
 	return problems
 }

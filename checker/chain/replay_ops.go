@@ -131,6 +131,9 @@ func (r *replayer) lost(op *history.Op, i int, hash, reason string, positions ..
 		text += fmt.Sprintf(" It is in block %d %s instead (op %d).", at.block.N, short(at.block.H), at.block.op)
 		positions = append(positions, at.block.op)
 	}
+	if _, known := r.where[hash]; !known && r.gaps == 0 {
+		text += fmt.Sprintf(" No block from %d to %d has it.", r.first, r.tip.N)
+	}
 	r.found.report(name, text, append(positions, i)...)
 }
 

@@ -21,12 +21,13 @@ func (s *searcher) firstFailure(found outcome) []call {
 	for low, high := found.valid, found.failing; low+1 < high; {
 		mid := (low + high) / 2
 		calls := s.r.prefix(ends[mid-1], s.nilAny)
-		if part := s.refute(calls); part != nil {
-			best, high = part, mid
-		} else if s.invalid(calls) {
-			best, high = calls, mid
-		} else {
+		switch now := s.piece(calls); {
+		case now.verdict != checker.Invalid:
 			low = mid
+		case now.proof != nil:
+			best, high = now.proof, mid
+		default:
+			best, high = calls, mid
 		}
 	}
 	return best

@@ -16,14 +16,34 @@ type zone struct {
 // maxSuspects bounds how many pairs of values are searched for a contradiction.
 const maxSuspects = 32
 
-// refute looks for two values that contradict each other, and returns a closed
-// part of calls that is about them only and is not linearizable; nil when there
-// is none. That is a proof whatever the calls are (see sources). Where values
-// are unique and there is no cas it also finds one whenever there is one
-// (Gibbons and Korach 1997), which spares the search that costs most: the one
-// that fails. O(n log n), and up to maxSuspects small searches.
-func (s *searcher) refute(calls []call) []call {
-	suspects := s.suspects(calls)
+// plain reports whether every value is set by at most one call, the initial one
+// by none, and nothing is compared and set. Such calls are linearizable exactly
+// when no two values are suspect (Gibbons and Korach 1997): that the calls of a
+// must come before those of b follows from a.first < b.last, and relations of
+// that form have a cycle only if they have one of two.
+func (s *searcher) plain(calls []call) bool {
+	set := make(map[int32]bool, len(calls))
+	set[s.r.initial] = true
+	for i := range calls {
+		switch c := &calls[i]; c.action {
+		case cas:
+			return false
+		case write:
+			if set[c.value] {
+				return false
+			}
+			set[c.value] = true
+		}
+	}
+	return true
+}
+
+// refute looks among suspects for two values that contradict each other, and
+// returns a closed part of calls that is about them only and is not
+// linearizable; nil when there is none. That is a proof whatever the calls are
+// (see sources), and spares the search that costs most: the one that fails. At
+// most maxSuspects small searches.
+func (s *searcher) refute(calls []call, suspects [][2]int32) []call {
 	if len(suspects) == 0 {
 		return nil
 	}

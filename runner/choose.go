@@ -65,7 +65,12 @@ func choose(h *history.History, o JudgeOptions, j *report.Judgement) ([]checker.
 		}
 	}
 	j.Model = m.name
-	return []checker.Checker{m.new(linear.Options{Keyed: o.Keyed, NilAny: o.NilAny, Initial: initial, Timeout: o.Timeout})}, nil
+	return []checker.Checker{m.new(linear.Options{
+		Keyed: o.Keyed, NilAny: o.NilAny, Initial: initial, Timeout: o.Timeout,
+		// Clients that tried and never succeeded have seen nothing go wrong, as
+		// Knossos sees it; a history without any operation stays unknown.
+		EmptyValid: j.Ops > 0,
+	})}, nil
 }
 
 // chooseModel takes the named model, or the one whose operations the clients of

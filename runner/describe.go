@@ -33,7 +33,7 @@ func (t *test) describe() history.Value {
 		history.Keyword("workloads"), keywords(t.o.Workloads),
 		history.Keyword("nodes"), history.Vec(nodes...),
 		history.Keyword("nemesis"), keywords(faults),
-		history.Keyword("processes"), history.Int(int64(t.o.threads+len(nodes))),
+		history.Keyword("processes"), history.Int(int64(len(t.threads))),
 		history.Keyword("claim"), claim,
 		history.Keyword("bug"), bug,
 	)

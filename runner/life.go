@@ -28,6 +28,7 @@ type test struct {
 	clients   []*client.Client
 	profile   workloads.Profile
 	instances []workloads.Instance
+	threads   []workloads.Thread // of the main phase, in the order of their process ids
 
 	workers     *crew
 	faults      []history.Op // the nemesis' ops
@@ -104,9 +105,6 @@ func (t *test) setup(ctx context.Context) error {
 	if err := t.writeTest(); err != nil {
 		return err
 	}
-	if err := t.journal.note("test", t.describe()); err != nil {
-		return err
-	}
 	for i, name := range t.o.Workloads {
 		w, err := workloads.Get(name)
 		if err != nil {
@@ -120,8 +118,9 @@ func (t *test) setup(ctx context.Context) error {
 			return fmt.Errorf("workload %s: %w", name, err)
 		}
 		t.instances = append(t.instances, instance)
+		t.threads = append(t.threads, instance.Threads()...)
 	}
-	return nil
+	return t.journal.note("test", t.describe())
 }
 
 // Streams of the run's seed.
@@ -135,10 +134,6 @@ func stream(seed, purpose uint64) *rand.Rand { return rand.New(rand.NewPCG(seed,
 // load is the main phase: clients and nemesis side by side until the time is
 // up, then every fault is undone while the last operations come to their end.
 func (t *test) load(ctx, early context.Context) error {
-	var threads []workloads.Thread
-	for _, instance := range t.instances {
-		threads = append(threads, instance.Threads()...)
-	}
 	if err := t.journal.phase(phaseRun); err != nil {
 		return err
 	}
@@ -156,7 +151,7 @@ func (t *test) load(ctx, early context.Context) error {
 		}
 		healing = t.journal.phase(phaseHeal)
 	})
-	err := t.crew().drive(ctx, load, threads)
+	err := t.crew().drive(ctx, load, t.threads)
 	cancel()
 	wg.Wait()
 	return errors.Join(err, faults, healing)

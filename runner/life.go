@@ -34,6 +34,7 @@ type test struct {
 	faults      []history.Op // the nemesis' ops
 	dirty       []string
 	interrupted bool
+	begun       bool // setup succeeded: there is a history to judge
 }
 
 // live takes the test from nothing to the last line of its history. Whatever
@@ -56,9 +57,12 @@ func (t *test) live(ctx context.Context, stop <-chan struct{}) (err error) {
 	defer func() { err = errors.Join(err, t.closeNetwork()) }()
 
 	if err := t.setup(early); err != nil {
-		t.interrupted = early.Err() != nil
+		if t.interrupted = early.Err() != nil; t.interrupted {
+			return nil
+		}
 		return fmt.Errorf("setup: %w", err)
 	}
+	t.begun = true
 	if err := t.load(ctx, early); err != nil {
 		return err
 	}
@@ -80,9 +84,7 @@ func (t *test) live(ctx context.Context, stop <-chan struct{}) (err error) {
 
 // setup starts the network, finds out what it is, and prepares the workloads.
 func (t *test) setup(ctx context.Context) error {
-	// Purposes draw from streams of their own, so that one more draw in one of
-	// them leaves the others as they were.
-	accounts := client.NewAccounts(fmt.Sprintf("jepgo/%d", t.o.Seed))
+	accounts := client.NewAccounts(t.accountSeed())
 	net, err := t.startNetwork(ctx, accounts)
 	if err != nil {
 		return err
@@ -123,7 +125,18 @@ func (t *test) setup(ctx context.Context) error {
 	return t.journal.note("test", t.describe())
 }
 
-// Streams of the run's seed.
+// accountSeed is what the sender accounts follow from. On a running network it
+// has the run's own start in it: transactions that an earlier run with the same
+// seed left in a pool must not meet those of this one.
+func (t *test) accountSeed() string {
+	if len(t.o.RPC) > 0 {
+		return fmt.Sprintf("jepgo/%d/%d", t.o.Seed, t.run.Start.UnixMilli())
+	}
+	return fmt.Sprintf("jepgo/%d", t.o.Seed)
+}
+
+// Streams of the run's seed. Purposes draw from streams of their own, so that
+// one more draw in one of them leaves the others as they were.
 const (
 	streamNemesis  uint64 = 1
 	streamWorkload uint64 = 100 // and one for each workload

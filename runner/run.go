@@ -61,7 +61,7 @@ func Run(ctx context.Context, stop <-chan struct{}, o Options) (*Outcome, error)
 	if err := t.writeFaults(); err != nil {
 		lived = errors.Join(lived, err)
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || !t.begun {
 		return out, lived
 	}
 	// What was recorded before a failure is judged all the same.

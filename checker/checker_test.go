@@ -156,8 +156,8 @@ func TestStatsMeasures(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]string{
-		"write": "1 ok, 0 fail, 1 info; ok took p50 5ms, p95 5ms, p99 5ms, max 5ms",
-		"peek":  "4 ok, 0 fail, 0 info; ok took p50 1ms, p95 2ms, p99 2ms, max 2ms",
+		"write": "1 ok (29.4/s in the run), 0 fail, 1 info; ok took p50 5ms, p95 5ms, p99 5ms, max 5ms",
+		"peek":  "4 ok (58.8/s in the run), 0 fail, 0 info; ok took p50 1ms, p95 2ms, p99 2ms, max 2ms",
 	}
 	for _, s := range Stats(Floor{}).Check(context.Background(), h).Stats {
 		if s.Value != want[s.Name] {

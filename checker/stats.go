@@ -106,7 +106,7 @@ func (c stats) Check(ctx context.Context, h *history.History) Result {
 		delete(opened, op.Process)
 	}
 	for _, f := range sortedKeys(byF) {
-		r.Stats = append(r.Stats, Stat{Name: f, Value: byF[f].String()})
+		r.Stats = append(r.Stats, Stat{Name: f, Value: byF[f].describe(runLength(h, phases))})
 	}
 	problems := c.problems(byF, okIn, len(phases) > 0)
 	if len(problems) > 0 {
@@ -142,8 +142,22 @@ func (c stats) problems(byF map[string]*tally, okIn map[string]int, phased bool)
 	return problems
 }
 
-func (t *tally) String() string {
+// runLength is how long the phase :run took; 0 when the history does not say.
+func runLength(h *history.History, phases []Phase) time.Duration {
+	for _, p := range phases {
+		if p.Name == "run" && p.To < len(h.Ops) && h.Ops[p.From].Time >= 0 {
+			return time.Duration(h.Ops[p.To].Time - h.Ops[p.From].Time)
+		}
+	}
+	return 0
+}
+
+// describe is the tally in words; run is the length of the phase :run, or 0.
+func (t *tally) describe(run time.Duration) string {
 	s := fmt.Sprintf("%d ok, %d fail, %d info", t.ok, t.fail, t.info)
+	if run > 0 && t.okInRun > 0 {
+		s = fmt.Sprintf("%d ok (%.1f/s in the run), %d fail, %d info", t.ok, float64(t.okInRun)/run.Seconds(), t.fail, t.info)
+	}
 	if open := t.invoked - t.ok - t.fail - t.info; open > 0 {
 		s += fmt.Sprintf(", %d open", open)
 	}

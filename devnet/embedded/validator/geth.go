@@ -59,6 +59,11 @@ func openExecution(cfg Config) (*execution, error) {
 	system := filters.NewFilterSystem(backend.APIBackend, filters.Config{LogCacheSize: ec.FilterLogCacheSize})
 	stack.RegisterAPIs([]rpc.API{{Namespace: "eth", Service: filters.NewFilterAPI(system)}})
 	stack.RegisterAPIs(tracers.APIs(backend.APIBackend))
+	receipts, err := receiptAPI(backend)
+	if err != nil {
+		return nil, err
+	}
+	stack.RegisterAPIs([]rpc.API{receipts})
 
 	exec := &execution{stack: stack, eth: backend, engine: catalyst.NewConsensusAPI(backend), feeTo: feeRecipient(cfg.Seed, cfg.Index)}
 	// Marks the node as synced; else transactions of peers are dropped and a

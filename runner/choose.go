@@ -54,6 +54,9 @@ func choose(h *history.History, o JudgeOptions, j *report.Judgement) ([]checker.
 		j.NotClaimed = notClaimed
 		return checkers, nil
 	}
+	if ours && !o.Keyed {
+		return nil, usage("--model %q: jepgo recorded this history, and its values are [key value]: leave --model out, or add --independent", o.Model)
+	}
 	m, err := chooseModel(h, o.Model)
 	if err != nil {
 		return nil, err

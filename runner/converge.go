@@ -60,7 +60,11 @@ func (t *test) converge(ctx context.Context) error {
 	if converged {
 		t.log.Info("nodes agree", "took", took.Round(time.Millisecond))
 	} else {
-		t.log.Warn("nodes do not agree", "took", took.Round(time.Millisecond), "bound", convergeBound, "heads", fmt.Sprint(heads), "forked", forked)
+		what := "nodes do not come together"
+		if forked {
+			what = "nodes are on different chains, and will stay so"
+		}
+		t.log.Warn(what, "took", took.Round(time.Millisecond), "bound", convergeBound, "heads", fmt.Sprint(heads))
 	}
 	var kvs []history.Value
 	for _, c := range t.clients {

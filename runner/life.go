@@ -34,6 +34,7 @@ type test struct {
 	faults      []history.Op // the nemesis' ops
 	dirty       []string
 	interrupted bool
+	kept        string
 	begun       bool // setup succeeded: there is a history to judge
 }
 

@@ -62,7 +62,9 @@ func (m *meter) seeFault(op *history.Op) {
 		case e.Start:
 			m.inForce = e.Name
 		case e.Stop:
-			m.inForce = ""
+			if _, done := op.Value.Field("requested"); done {
+				m.inForce = ""
+			}
 		}
 	}
 }

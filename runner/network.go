@@ -86,7 +86,10 @@ func (t *test) fund(ctx context.Context, accounts *client.Accounts) error {
 		key = hex.EncodeToString(crypto.FromECDSA(validator.FaucetKey()))
 	}
 	t.log.Info("funding sender accounts", "accounts", t.senders())
-	return accounts.Fund(ctx, t.clients[0], key, t.senders())
+	if err := accounts.Fund(ctx, t.clients[0], key, t.senders()); err != nil {
+		return usage("--key: %w", err)
+	}
+	return nil
 }
 
 // findProfile says which claims are fair.
@@ -141,10 +144,10 @@ func (t *test) closeNetwork() error {
 		if upErr != nil {
 			return fmt.Errorf("devnet could not be kept up: %w", upErr)
 		}
+		t.kept = t.run.Path(store.NodesDir)
 		for _, n := range state.Nodes {
 			t.log.Info("devnet is left up", "node", n.Name, "http", n.HTTP)
 		}
-		t.log.Info("stop it with", "command", "jepgo devnet down --dir "+t.run.Path(store.NodesDir))
 	}
 	if err != nil {
 		return errors.Join(errors.New("devnet did not stop cleanly"), err)

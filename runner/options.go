@@ -13,6 +13,7 @@ import (
 
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
 	"github.com/jepgo/jepgo/nemesis"
+	"github.com/jepgo/jepgo/store"
 	"github.com/jepgo/jepgo/workloads"
 )
 
@@ -74,6 +75,9 @@ func (o *Options) Check() error {
 			return usage("--claim: %w", err)
 		}
 	}
+	if err := store.CheckName(o.Name); err != nil {
+		return usage("--name: %w", err)
+	}
 	switch {
 	case len(o.Workloads) == 0:
 		return usage("--workload is empty: want at least one name")
@@ -119,7 +123,7 @@ func (o *Options) checkAttached(faults bool) error {
 		}
 	}
 	if faults {
-		return usage("--nemesis %s: the nodes behind --rpc were not started by jepgo, so their processes and links are out of reach: want --nemesis none", o.Nemesis)
+		return usage("--nemesis %s: the nodes behind --rpc were not started by this run, so their processes and links are out of reach: want --nemesis none", o.Nemesis)
 	}
 	if o.Bug != "" {
 		return usage("--bug %s: bugs are planted in the embedded devnet's nodes only: leave out --rpc", o.Bug)

@@ -42,6 +42,7 @@ func TestBadOptions(t *testing.T) {
 		"bug":          {func(o *Options) { o.Bug = "moth" }, []string{"--bug", `"moth"`, "lost-write"}},
 		"claim":        {func(o *Options) { o.Claim = "everything" }, []string{"--claim", `"everything"`, "bft"}},
 		"key":          {func(o *Options) { o.Key = "ab" }, []string{"--key", "--rpc"}},
+		"name":         {func(o *Options) { o.Name = "../up" }, []string{"--name", `"../up"`}},
 		"one node":     {func(o *Options) { o.Nodes = 1 }, []string{"--nemesis", "partition"}},
 		"rpc":          {func(o *Options) { o.RPC = []string{"127.0.0.1:8545"} }, []string{"--rpc", `"127.0.0.1:8545"`, "http://"}},
 		"rpc nemesis":  {func(o *Options) { o.RPC = []string{"http://127.0.0.1:1"} }, []string{"--nemesis partition", "--rpc", "none"}},

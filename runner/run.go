@@ -19,6 +19,7 @@ import (
 type Outcome struct {
 	Run         *store.Run
 	Judgement   *report.Judgement // nil when nothing could be judged
+	Kept        string            // directory of the devnet that was left up, "" for none
 	Dirty       []string          // faults that could not be undone, or not be seen undone
 	Interrupted bool              // stopped before its time
 }
@@ -54,7 +55,13 @@ func Run(ctx context.Context, stop <-chan struct{}, o Options) (*Outcome, error)
 	}
 	t := &test{o: o, run: run, log: o.Log, journal: &journal{rec: rec, meter: newMeter()}}
 	lived := t.live(ctx, stop)
-	out.Dirty, out.Interrupted = t.dirty, t.interrupted
+	out.Dirty, out.Interrupted, out.Kept = t.dirty, t.interrupted, t.kept
+	if lived != nil {
+		o.Log.Error("run failed", "err", lived)
+	}
+	if out.Interrupted {
+		o.Log.Warn("run was interrupted before its time")
+	}
 	if err := rec.Close(); err != nil {
 		lived = errors.Join(lived, fmt.Errorf("history %q is not complete: %w", run.Path(store.HistoryFile), err))
 	}

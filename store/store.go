@@ -43,7 +43,7 @@ type Run struct {
 // Create makes the directory of a new run and points the links at it. When two
 // runs start in the same millisecond the second takes the next free one.
 func Create(root, name string, now time.Time) (*Run, error) {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return nil, err
 	}
 	root, err := filepath.Abs(root)
@@ -70,7 +70,8 @@ func Create(root, name string, now time.Time) (*Run, error) {
 	}
 }
 
-func checkName(name string) error {
+// CheckName says why a test cannot have that name, nil when it can.
+func CheckName(name string) error {
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") || name == "latest" || name == "current" {
 		return fmt.Errorf("name %q is not usable: want one path element that is not hidden and not latest or current", name)
 	}
@@ -120,10 +121,11 @@ func Open(path string) (*Run, error) {
 	return &Run{Dir: dir, Name: filepath.Base(filepath.Dir(dir)), Start: start}, nil
 }
 
-// Find returns the run that a person means by arg: a run directory, a link to
-// one, or such a path below root (latest, NAME/latest, NAME/STAMP, NAME).
+// Find returns the run that a person means by arg: latest, NAME, NAME/latest or
+// NAME/STAMP in the store at root, else the path of a run directory or of a link
+// to one.
 func Find(root, arg string) (*Run, error) {
-	for _, path := range []string{arg, filepath.Join(root, arg), filepath.Join(root, arg, "latest")} {
+	for _, path := range []string{filepath.Join(root, arg), filepath.Join(root, arg, "latest"), arg} {
 		if run, err := Open(path); err == nil {
 			return run, nil
 		}

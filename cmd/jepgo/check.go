@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,6 +65,7 @@ One line a file: FILE, verdict and reason with tabs between them.
 	f.StringVar(&o.Initial, "initial", "", "initial value as EDN (default nil)")
 	f.DurationVar(&o.Timeout, "timeout", time.Minute, "time for one file, 0 for no limit; what is not decided by then is unknown")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object a file")
+	completeWith(cmd, "model", strings.Split(runner.ModelNames(), ", "))
 	f.BoolVarP(&full, "verbose", "v", false, "print every checker with its witnesses to standard error")
 	return cmd
 }

@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -61,13 +63,23 @@ and the bug are then those it was made with.`,
 			if err != nil {
 				return usageError("%w", err)
 			}
+			for flag, same := range map[string]bool{
+				"nodes": len(state.Names) == o.Nodes, "seed": state.Seed == o.Seed, "bug": state.Bug == o.Bug,
+			} {
+				if cmd.Flags().Changed(flag) && !same {
+					fmt.Fprintf(cmd.ErrOrStderr(), "jepgo: --%s does not count: %q holds a devnet that was made otherwise, and it is up as it was made; want another --dir\n", flag, o.Dir)
+				}
+			}
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(state)
 			}
+			var urls []string
 			for _, n := range state.Nodes {
 				printNode(cmd.OutOrStdout(), n)
+				urls = append(urls, n.HTTP)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "chain id %d\nfaucet key %s\n", state.ChainID, state.FaucetKey)
+			fmt.Fprintf(cmd.OutOrStdout(), "attach with: jepgo test --rpc %s\nstop with: jepgo devnet down --dir %s\n", strings.Join(urls, ","), quote(o.Dir))
 			return nil
 		},
 	}
@@ -91,6 +103,10 @@ func newDevnetStatus() *cobra.Command {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 15*time.Second)
 			defer cancel()
 			status, err := embedded.Status(ctx, dir)
+			if errors.Is(err, fs.ErrNotExist) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "jepgo: %q holds no devnet: see jepgo devnet up, or --dir\n", dir)
+				return exitError(exitUnknown)
+			}
 			if err != nil {
 				return usageError("%w", err)
 			}
@@ -127,7 +143,11 @@ func newDevnetDown() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
-			if err := embedded.Down(ctx, dir); err != nil {
+			err := embedded.Down(ctx, dir)
+			if errors.Is(err, fs.ErrNotExist) {
+				return usageError("%q holds no devnet: want the --dir that jepgo devnet up was given", dir)
+			}
+			if err != nil {
 				return usageError("%w", err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "devnet %s is down\n", dir)

@@ -26,7 +26,7 @@ func newList() *cobra.Command {
 			fmt.Fprintln(w, "NAME\tSTART\tVERDICT\tREASON")
 			for _, run := range runs {
 				verdict, reason := readVerdict(run)
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", run.Name, run.Start.Format("20060102T150405.000Z"), verdict, reason)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", run.Name, run.Start.Format("20060102T150405.000Z"), verdict, shorten(reason))
 			}
 			return w.Flush()
 		},
@@ -39,7 +39,7 @@ func newList() *cobra.Command {
 func readVerdict(run *store.Run) (verdict, reason string) {
 	data, err := os.ReadFile(run.Path(store.ResultsJSON))
 	if err != nil {
-		return "-", "not judged: see jepgo check " + run.Name + "/" + run.Start.Format("20060102T150405.000Z")
+		return "-", "not judged: see jepgo check " + run.Dir
 	}
 	var results struct {
 		Valid  any    `json:"valid"`
@@ -55,6 +55,15 @@ func readVerdict(run *store.Run) (verdict, reason string) {
 		return "invalid", results.Reason
 	}
 	return "unknown", results.Reason
+}
+
+// shorten keeps a reason within a line of a table; show has all of it.
+func shorten(reason string) string {
+	const width = 100
+	if runes := []rune(reason); len(runes) > width {
+		return string(runes[:width]) + "…"
+	}
+	return reason
 }
 
 func storeFlag(cmd *cobra.Command, root *string) {

@@ -41,6 +41,8 @@ func newTest() *cobra.Command {
 clients work on it while a nemesis breaks things, record every operation, heal,
 check and report. Everything is kept in the store.
 
+Faults:
+` + faultHelp() + `
 Interrupt once (Ctrl-C): the load stops, faults are healed, the history is
 completed and judged. Interrupt twice: heal and leave.
 
@@ -51,7 +53,7 @@ completed and judged. Interrupt twice: heal and leave.
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.workload, "workload", strings.Join(workloads.Default(), ","), "workloads, comma-joined: "+strings.Join(workloads.Names(), ", "))
-	fs.StringVar(&f.Nemesis, "nemesis", "none", "faults, comma-joined, or none: "+strings.Join(nemesis.Names(), ", "))
+	fs.StringVar(&f.Nemesis, "nemesis", "none", "faults, comma-joined: "+strings.Join(nemesis.Names(), ", ")+"; a colon chooses: partition:halves, kill:one")
 	fs.DurationVar(&f.Time, "time", time.Minute, "length of the main phase")
 	fs.IntVar(&f.Nodes, "nodes", 4, "validators of the embedded devnet")
 	fs.StringSliceVar(&f.RPC, "rpc", nil, "JSON-RPC `URLs` of a running network, comma-joined, one for each node")
@@ -72,6 +74,10 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.StringVar(&f.logFormat, "log-format", "text", "format of the log on standard error: text or json")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "log only warnings and errors, no progress")
+	completeWith(cmd, "workload", workloads.Names())
+	completeWith(cmd, "nemesis", nemesis.Names())
+	completeWith(cmd, "bug", runner.Bugs())
+	completeWith(cmd, "claim", workloads.ProfileNames())
 	return cmd
 }
 
@@ -119,12 +125,6 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 		return err
 	}
 	f.Log = log
-	if !cmd.Flags().Changed("seed") {
-		f.Seed = drawSeed()
-		if !f.quiet {
-			fmt.Fprintf(cmd.ErrOrStderr(), "seed %d (repeat with --seed %d)\n", f.Seed, f.Seed)
-		}
-	}
 	if f.Name == "" {
 		f.Name = strings.Join(f.Workloads, "+") + "-" + strings.NewReplacer(",", "+", ":", "-").Replace(f.Nemesis)
 	}
@@ -133,7 +133,14 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 		f.Progress = cmd.ErrOrStderr()
 		f.Terminal = isTerminal(cmd.ErrOrStderr())
 	}
-	return f.Options.Check()
+	if err := f.Options.Check(); err != nil {
+		return err
+	}
+	if !cmd.Flags().Changed("seed") {
+		f.Seed = drawSeed()
+		f.Log.Info("seed drawn; it repeats the run's choices", "seed", f.Seed)
+	}
+	return nil
 }
 
 // replay is the command line that repeats the run.
@@ -145,7 +152,11 @@ func (f *testFlags) replay(cmd *cobra.Command, seed uint64) string {
 			return
 		}
 		if flag.Changed {
-			words = append(words, "--"+flag.Name+"="+quote(flag.Value.String()))
+			value := flag.Value.String()
+			if flag.Name == "rpc" {
+				value = strings.Join(f.RPC, ",") // a list prints itself in brackets
+			}
+			words = append(words, "--"+flag.Name+"="+quote(value))
 		}
 	})
 	return strings.Join(append(words, fmt.Sprintf("--seed=%d", seed)), " ")
@@ -158,11 +169,16 @@ func (f *testFlags) report(cmd *cobra.Command, out *runner.Outcome, err error) i
 			cmd.OutOrStdout().Write(out.Judgement.JSON())
 		} else {
 			out.Judgement.Text(cmd.OutOrStdout())
-			fmt.Fprintf(cmd.OutOrStdout(), "run %s\n", out.Run.Dir)
 		}
 		status = statusOf(verdictStatus(out.Judgement.Verdict), cmd.ErrOrStderr())
 	}
 	if out != nil {
+		if !f.asJSON {
+			fmt.Fprintf(cmd.OutOrStdout(), "run %s\n", out.Run.Dir)
+			if out.Kept != "" {
+				fmt.Fprintf(cmd.OutOrStdout(), "devnet is left up, stop it with: jepgo devnet down --dir %s\n", quote(out.Kept))
+			}
+		}
 		for _, d := range out.Dirty {
 			fmt.Fprintf(cmd.ErrOrStderr(), "jepgo: dirty: %s (see jepgo heal --store %s)\n", d, f.Store)
 			status = worseStatus(status, exitDirty)
@@ -218,6 +234,15 @@ func newLog(w io.Writer, format string, verbose, quiet bool) (*slog.Logger, erro
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
 	return nil, usageError("--log-format %q: want text or json", format)
+}
+
+// faultHelp lists the faults with what may follow their names.
+func faultHelp() string {
+	var b strings.Builder
+	for _, e := range nemesis.Registry() {
+		fmt.Fprintf(&b, "  %-10s %s\n             after a colon: %s\n", e.Name, e.Doc, strings.Join(e.Specs, ", "))
+	}
+	return b.String()
 }
 
 func drawSeed() uint64 {

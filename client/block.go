@@ -73,6 +73,13 @@ func (c *Client) HeaderAt(ctx context.Context, tag string) (Header, error) {
 	return c.header(&reqs[0])
 }
 
+// headNumber asks for the number of the latest block, which is the cheapest
+// question about it.
+func (c *Client) headNumber(ctx context.Context) (uint64, error) {
+	n, err := ask[hexutil.Uint64](ctx, c, "eth_blockNumber")
+	return uint64(n), err
+}
+
 // Headers asks for the headers at these heights in one batch, one answer each.
 // Keep it under about a hundred: nodes limit batches.
 func (c *Client) Headers(ctx context.Context, heights []uint64) []Answer[Header] {

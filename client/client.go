@@ -69,7 +69,7 @@ func Dial(ctx context.Context, name, rawURL string) (*Client, error) {
 		return nil, fmt.Errorf("node %s: url %q: %w", name, rawURL, err)
 	}
 	c := &Client{name: name, url: rawURL, rpc: conn, transport: transport}
-	c.receipts = &receiptPoll{ask: c.Receipts}
+	c.receipts = &receiptPoll{head: c.headNumber, ask: c.Receipts}
 	return c, nil
 }
 

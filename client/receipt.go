@@ -83,22 +83,25 @@ func (c *Client) receipt(r *request, tx common.Hash) (*Receipt, error) {
 }
 
 const (
-	pollSoonest  = 50 * time.Millisecond  // between polls while receipts come in
-	pollLatest   = 500 * time.Millisecond // between polls when none has come for a while
-	pollPatience = 2 * time.Second        // for one poll to be answered
+	pollHead     = 50 * time.Millisecond  // between looks at the head, and from an asking to its repeat
+	pollSlow     = 500 * time.Millisecond // between askings while the head stands still, and looks that fail
+	pollPatience = 2 * time.Second        // for one request to be answered
 	pollBatch    = 50                     // receipts in one batch
 )
 
-// receiptPoll asks for all awaited receipts of one node together, so that the
-// load of waiting does not grow with the number of clients. Its goroutine lives
-// as long as somebody waits.
+// receiptPoll asks for all awaited receipts of one node together. A receipt
+// comes with a block, so it looks at the head's number often, which costs the
+// same for any number of clients, and asks for receipts when that has changed.
+// It does so once more shortly after, as nodes can know a block before its
+// receipts, and now and then in any case, so that nothing depends on what the
+// node calls its head. Its goroutine lives as long as somebody waits.
 type receiptPoll struct {
-	ask func(context.Context, []common.Hash) []Answer[*Receipt]
+	head func(context.Context) (uint64, error)
+	ask  func(context.Context, []common.Hash) []Answer[*Receipt]
 
 	mu      sync.Mutex
 	waiting map[common.Hash]chan<- *Receipt
 	running bool
-	delay   time.Duration
 	last    error // why the last poll told nothing
 }
 
@@ -112,7 +115,6 @@ func (p *receiptPoll) await(tx common.Hash) (arrives <-chan *Receipt, stop func(
 		p.waiting = make(map[common.Hash]chan<- *Receipt)
 	}
 	p.waiting[tx] = ch
-	p.delay = pollSoonest
 	if !p.running {
 		p.running = true
 		go p.run()
@@ -132,25 +134,61 @@ func (p *receiptPoll) lastError() error {
 }
 
 func (p *receiptPoll) run() {
-	for {
-		p.mu.Lock()
-		if len(p.waiting) == 0 {
-			p.running = false
-			p.mu.Unlock()
-			return
-		}
-		delay := p.delay
-		p.delay = min(p.delay*5/4, pollLatest)
-		p.mu.Unlock()
-
+	var (
+		seen  uint64    // the head before the last asking that was answered in full
+		due   time.Time // when to ask whatever the head is
+		delay = pollHead
+	)
+	for p.wanted() {
 		time.Sleep(delay)
-		for _, txs := range p.chunks() {
-			ctx, cancel := context.WithTimeout(context.Background(), pollPatience)
-			answers := p.ask(ctx, txs)
-			cancel()
-			p.deliver(txs, answers)
+		head, ok := p.look()
+		changed := ok && head != seen
+		if changed || !time.Now().Before(due) {
+			complete := p.askAll()
+			ok = ok && complete
+			if due = time.Now().Add(pollSlow); changed && complete {
+				seen, due = head, time.Now().Add(pollHead)
+			}
+		}
+		if delay = min(delay*5/4, pollSlow); ok {
+			delay = pollHead
 		}
 	}
+}
+
+// wanted is false when nobody waits; then the goroutine has to end.
+func (p *receiptPoll) wanted() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = len(p.waiting) > 0
+	return p.running
+}
+
+// look asks for the head's number.
+func (p *receiptPoll) look() (head uint64, ok bool) {
+	ctx, cancel := context.WithTimeout(context.Background(), pollPatience)
+	defer cancel()
+	head, err := p.head(ctx)
+	if err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.last = err
+	}
+	return head, err == nil
+}
+
+// askAll asks for every awaited receipt; complete when no answer was an error.
+func (p *receiptPoll) askAll() (complete bool) {
+	complete = true
+	for _, txs := range p.chunks() {
+		ctx, cancel := context.WithTimeout(context.Background(), pollPatience)
+		answers := p.ask(ctx, txs)
+		cancel()
+		if !p.deliver(txs, answers) {
+			complete = false
+		}
+	}
+	return complete
 }
 
 func (p *receiptPoll) chunks() [][]common.Hash {
@@ -166,7 +204,8 @@ func (p *receiptPoll) chunks() [][]common.Hash {
 	return out
 }
 
-func (p *receiptPoll) deliver(txs []common.Hash, answers []Answer[*Receipt]) {
+// deliver hands the receipts out; complete when no answer was an error.
+func (p *receiptPoll) deliver(txs []common.Hash, answers []Answer[*Receipt]) (complete bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = nil
@@ -181,6 +220,6 @@ func (p *receiptPoll) deliver(txs []common.Hash, answers []Answer[*Receipt]) {
 		}
 		ch <- a.Value // has room: each waiter gets one receipt
 		delete(p.waiting, txs[i])
-		p.delay = pollSoonest
 	}
+	return p.last == nil
 }

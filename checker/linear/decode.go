@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"math"
+	"slices"
 
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
@@ -69,16 +70,18 @@ func (r *register) title() string {
 
 // model says which operations are of its kind, and reads their values.
 type model struct {
-	kind    string
-	handles func(f string) bool
+	kind string
+	ops  []string // the :f that it judges, sorted
 	// decode reads an operation's value into c; false when it is not of its :f.
 	decode func(f string, v history.Value, values *checker.Values, c *call) bool
 }
 
+func (m model) handles(f string) bool { return slices.Contains(m.ops, f) }
+
 func registerModel() model {
 	return model{
-		kind:    "the register",
-		handles: func(f string) bool { return f == "read" || f == "write" || f == "cas" },
+		kind: "the register",
+		ops:  []string{"cas", "read", "write"},
 		decode: func(f string, v history.Value, values *checker.Values, c *call) bool {
 			switch f {
 			case "read":
@@ -101,8 +104,8 @@ func registerModel() model {
 // release the reverse.
 func mutexModel() model {
 	return model{
-		kind:    "the lock",
-		handles: func(f string) bool { return f == "acquire" || f == "release" },
+		kind: "the lock",
+		ops:  []string{"acquire", "release"},
 		decode: func(f string, _ history.Value, values *checker.Values, c *call) bool {
 			c.action, c.old, c.value = cas, values.Number(history.Flag(false)), values.Number(history.Flag(true))
 			if f == "release" {

@@ -19,14 +19,16 @@ const shownCalls = 24
 // the same witness.
 const explainWork = 20_000_000
 
-// explain says why the register is not linearizable, in the fewest operations.
-func (r *register) explain(ctx context.Context, h *history.History, o Options, found outcome) checker.Anomaly {
+// explain says why the register is not linearizable, in the fewest operations,
+// and describes the one that has no place among them.
+func (r *register) explain(ctx context.Context, h *history.History, o Options, found outcome) (a checker.Anomaly, what string) {
 	s := &searcher{ctx: ctx, r: r, nilAny: o.NilAny, memory: o.Memory, limited: true, work: explainWork}
 	calls := s.shrink(s.firstFailure(found))
 	last := lastEnding(calls)
 	culprit := calls[last]
 	text := &strings.Builder{}
-	fmt.Fprintf(text, "%s: %s cannot be given a place in any order of the operations.", r.title(), r.describe(h, &culprit))
+	what = r.describe(h, &culprit)
+	fmt.Fprintf(text, "%s: %s cannot be given a place in any order of the operations.", r.title(), what)
 	if v, ok := culprit.needs(o.NilAny); ok && v != r.initial {
 		r.sayWriters(text, h, calls, &culprit, v)
 	}
@@ -58,7 +60,7 @@ func (r *register) explain(ctx context.Context, h *history.History, o Options, f
 		Message: text.String(),
 		Witness: checker.Refs(h, positions...),
 		Nodes:   nodesOf(h, positions),
-	}
+	}, what
 }
 
 // lastEnding is the call that completed last, the one at which the history

@@ -19,6 +19,9 @@ package linear
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jepgo/jepgo/checker"
@@ -39,8 +42,9 @@ type Options struct {
 	NilAny bool
 	// Initial is the state of every register before the first write.
 	Initial history.Value
-	// EmptyValid: a history in which no operation completed on any register is
-	// Valid, as one that did nothing wrong, instead of Unknown.
+	// EmptyValid: a history in which clients did try operations of this model, and
+	// none of them completed, is Valid, as one that did nothing wrong, instead of
+	// Unknown. Operations of any other :f do not count: that model judged nothing.
 	EmptyValid bool
 }
 
@@ -101,8 +105,8 @@ const maxAnomalies = 4
 
 func (s search) judge(ctx context.Context, h *history.History, keys []*register, found []outcome, odd []int) checker.Result {
 	r := checker.Result{Checker: s.name}
-	gaveUp := ""
-	bad, pruned, longest := 0, 0, 0
+	gaveUp, culprit := "", ""
+	bad, undecided, pruned, longest := 0, 0, 0, 0
 	for i, key := range keys {
 		r.Facts += key.certain
 		pruned += key.pruned
@@ -111,13 +115,18 @@ func (s search) judge(ctx context.Context, h *history.History, keys []*register,
 		case checker.Invalid:
 			bad++
 			if len(r.Anomalies) < maxAnomalies {
-				r.Anomalies = append(r.Anomalies, key.explain(ctx, h, s.options, found[i]))
+				a, what := key.explain(ctx, h, s.options, found[i])
+				r.Anomalies = append(r.Anomalies, a)
+				if culprit == "" {
+					culprit = what
+				}
 			}
 		case checker.Unknown:
 			text := fmt.Sprintf("%s with %d operations was not decided: %s", key.title(), len(key.calls), found[i].why)
 			if gaveUp == "" {
 				gaveUp = text
 			}
+			undecided++
 			r.Warnings = append(r.Warnings, text)
 		}
 	}
@@ -135,22 +144,70 @@ func (s search) judge(ctx context.Context, h *history.History, keys []*register,
 	switch {
 	case bad > 0:
 		r.Verdict = checker.Invalid
-		r.Reason = fmt.Sprintf("%s is not linearizable, %d of %d are not", keys[firstInvalid(found)].title(), bad, len(keys))
+		r.Reason = keys[firstInvalid(found)].title() + " is not linearizable"
+		if s.options.Keyed {
+			r.Reason += sayOthers(bad-1, undecided, len(keys)-1)
+		} else {
+			r.Reason += ": no order has a place for the " + culprit
+		}
 	case gaveUp != "":
 		r.Reason = gaveUp
 	case oddText != "":
 		r.Reason = oddText
-	case r.Facts == 0 && s.options.EmptyValid:
+	case r.Facts == 0 && s.options.EmptyValid && s.model.tried(h):
 		r.Verdict, r.Facts = checker.Valid, 1
 		r.Reason = "nothing happened, so nothing went wrong"
 	case r.Facts == 0:
-		r.Reason = "history has no completed operation on a register"
+		r.Reason = s.model.sayNone(h)
 	default:
 		r.Verdict = checker.Valid
 		r.Reason = fmt.Sprintf("%d operations on %d registers are linearizable", r.Facts, len(keys))
 	}
 	return r
 }
+
+// sayOthers continues a reason about one key with what became of the others.
+func sayOthers(bad, undecided, others int) string {
+	switch {
+	case others == 0:
+		return ""
+	case bad == 1:
+		return fmt.Sprintf(", nor is 1 of %d others", others)
+	case bad > 1:
+		return fmt.Sprintf(", nor are %d of %d others", bad, others)
+	case undecided > 0:
+		return fmt.Sprintf(", and %d of %d others could not be decided", undecided, others)
+	case others == 1:
+		return ", and the other key is"
+	}
+	return fmt.Sprintf(", and the %d others are", others)
+}
+
+// tried reports whether any client called for an operation of the model.
+func (m model) tried(h *history.History) bool {
+	return slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.Process.IsClient() && m.handles(op.F) })
+}
+
+// sayNone is the reason of a history in which nothing of the model completed.
+func (m model) sayNone(h *history.History) string {
+	judged := names(m.ops)
+	if m.tried(h) {
+		return "history has no completed operation of those that this model judges: " + judged
+	}
+	seen := make(map[string]bool)
+	for i := range h.Ops {
+		if op := &h.Ops[i]; op.Process.IsClient() {
+			seen[op.F] = true
+		}
+	}
+	if len(seen) == 0 {
+		return "history has no client operation, and this model judges " + judged
+	}
+	return fmt.Sprintf("clients did %s, and this model judges only %s", names(slices.Sorted(maps.Keys(seen))), judged)
+}
+
+// names lists operations as the history spells them.
+func names(fs []string) string { return ":" + strings.Join(fs, ", :") }
 
 func firstInvalid(found []outcome) int {
 	for i := range found {

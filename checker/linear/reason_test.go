@@ -1,0 +1,72 @@
+package linear
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/history"
+)
+
+// TestEmptyValidNeedsItsOwnOperations holds that a model does not approve of a
+// history that has none of its operations.
+func TestEmptyValidNeedsItsOwnOperations(t *testing.T) {
+	const registers = `{:type :invoke :process 0 :f :write :value 1} {:type :ok :process 0 :f :write :value 1}
+{:type :invoke :process 0 :f :cas :value [1 2]} {:type :ok :process 0 :f :cas :value [1 2]}`
+	o := Options{EmptyValid: true}
+	for _, test := range []struct {
+		name string
+		c    checker.Checker
+		text string
+		want checker.Verdict
+		says string
+	}{
+		{"lock on registers", Mutex(o), registers, checker.Unknown, "clients did :cas, :write, and this model judges only :acquire, :release"},
+		{"register on transactions", Register(o), `{:type :invoke :process 0 :f :txn} {:type :ok :process 0 :f :txn}`,
+			checker.Unknown, "clients did :txn, and this model judges only :cas, :read, :write"},
+		{"nothing at all", Register(o), "", checker.Unknown, "history has no client operation"},
+		{"nemesis only", Mutex(o), `{:type :info :process :nemesis :f :acquire}`, checker.Unknown, "history has no client operation"},
+		{"tried in vain", Mutex(o), `{:type :invoke :process 0 :f :acquire} {:type :info :process 0 :f :acquire}`, checker.Valid, "nothing happened"},
+		{"tried in vain, not allowed", Mutex(Options{}), `{:type :invoke :process 0 :f :acquire} {:type :info :process 0 :f :acquire}`,
+			checker.Unknown, "no completed operation of those that this model judges: :acquire, :release"},
+	} {
+		r := test.c.Check(context.Background(), readAll(t, strings.NewReader(test.text)))
+		if r.Verdict != test.want || !strings.Contains(r.Reason, test.says) {
+			t.Errorf("%s: %v: %q, want %v: %q", test.name, r.Verdict, r.Reason, test.want, test.says)
+		}
+	}
+}
+
+// TestReasonInWords holds that the reason counts only where there is something
+// to count.
+func TestReasonInWords(t *testing.T) {
+	bad := func(key int64) []history.Op {
+		value := func(v int64) history.Value { return history.Vec(history.Int(key), history.Int(v)) }
+		return []history.Op{
+			{Type: history.OK, Process: history.Client(1), F: "write", Value: value(1)},
+			{Type: history.OK, Process: history.Client(1), F: "read", Value: value(2)},
+		}
+	}
+	good := func(key int64) []history.Op { return bad(key)[:1] }
+	for want, parts := range map[string][][]history.Op{
+		"key 2 is not linearizable":                        {bad(2)},
+		"key 2 is not linearizable, and the other key is":  {bad(2), good(3)},
+		"key 2 is not linearizable, and the 2 others are":  {good(1), bad(2), good(3)},
+		"key 2 is not linearizable, nor is 1 of 2 others":  {bad(2), bad(3), good(4)},
+		"key 2 is not linearizable, nor are 2 of 3 others": {bad(2), bad(3), good(4), bad(5)},
+	} {
+		h := &history.History{}
+		for _, ops := range parts {
+			h.Ops = append(h.Ops, ops...)
+		}
+		if r := Register(Options{Keyed: true}).Check(context.Background(), h); r.Verdict != checker.Invalid || r.Reason != want {
+			t.Errorf("%v: %q, want %q", r.Verdict, r.Reason, want)
+		}
+	}
+	h := readAll(t, strings.NewReader(`{:type :ok :process 1 :f :write :value 1} {:type :ok :process 1 :f :read :value 2}`))
+	const want = "the register is not linearizable: no order has a place for the read of 2 by process 1 (op 1)"
+	if r := Register(Options{}).Check(context.Background(), h); r.Reason != want {
+		t.Errorf("%q, want %q", r.Reason, want)
+	}
+}

@@ -28,15 +28,50 @@ type findings struct {
 // report adds an anomaly; its witness are the ops at those positions, which are
 // completions, as they say all.
 func (f *findings) report(name, message string, positions ...int) {
+	f.reportTxs(name, message, nil, positions...)
+}
+
+// reportTxs is report where some transactions are at stake, by their hashes. A
+// witness shows no other ones of a block: there may be hundreds.
+func (f *findings) reportTxs(name, message string, txs []string, positions ...int) {
 	f.count++
 	if len(f.anomalies) == maxAnomalies {
 		return
 	}
 	a := checker.Anomaly{Name: name, Message: message, Witness: checker.Refs(f.h, positions...)}
+	for i := range a.Witness {
+		op := f.h.Ops[a.Witness[i].Index]
+		if list, has := op.Value.Field("ops"); has && op.F == "txs" {
+			op.Value = onlyTxs(op.Value, list, txs)
+			a.Witness[i].Op = op.String()
+		}
+	}
 	if a.Nodes = f.nodes(a.Witness, true); a.Nodes == nil {
 		a.Nodes = f.nodes(a.Witness, false)
 	}
 	f.anomalies = append(f.anomalies, a)
+}
+
+// onlyTxs is the value of a :txs op with those transactions only, and with how
+// many it lost as :left-out.
+func onlyTxs(v, list history.Value, hashes []string) history.Value {
+	var kept []history.Value
+	for _, e := range list.Elems() {
+		if parts := e.Elems(); len(parts) > 0 && slices.Contains(hashes, parts[0].Text()) {
+			kept = append(kept, e)
+		}
+	}
+	left := len(list.Elems()) - len(kept)
+	if left == 0 {
+		return v
+	}
+	kvs := slices.Clone(v.Elems())
+	for i := 0; i+1 < len(kvs); i += 2 {
+		if kvs[i].Text() == "ops" {
+			kvs[i+1] = history.Vec(kept...)
+		}
+	}
+	return history.MapOf(append(kvs, history.Keyword("left-out"), history.Int(int64(left)))...)
 }
 
 // nodes lists who answered the ops of a witness. The node that was asked for a

@@ -3,9 +3,6 @@ package chain
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
@@ -36,20 +33,11 @@ type claim struct {
 	node string
 }
 
-// split is two final blocks at one height; derived where the second was not
-// called final itself but is below a block that was.
-type split struct {
-	n       int64
-	first   claim
-	second  claim
-	derived bool
-}
-
 func (c fork) Check(ctx context.Context, h *history.History) checker.Result {
 	t := newTree()
 	found := &findings{h: h}
 	claims := make(map[int64]claim)
-	splits := make(map[int64]split)
+	splits := make(map[int64][]side)
 	clashed := make(map[string]bool)
 	reorgs := newReorgs(t)
 	facts, finals := 0, 0
@@ -84,13 +72,12 @@ func (c fork) Check(ctx context.Context, h *history.History) checker.Result {
 			if first.id == id {
 				return
 			}
-			if old, known := splits[s.N]; !known || old.first.node == old.second.node && first.node != now.node {
-				splits[s.N] = split{n: s.N, first: first, second: now}
-			}
+			splits[s.N] = nil // forked; who has what is gathered below
 		})
 	}
 	facts += c.links(h, t, found)
 	facts += c.ancestry(t, claims, splits)
+	c.gather(h, t, splits)
 	c.reportSplits(t, found, splits)
 	stats := []checker.Stat{
 		{Name: "blocks", Value: fmt.Sprint(len(t.blocks))},
@@ -127,7 +114,7 @@ func (c fork) links(h *history.History, t *tree, found *findings) (facts int) {
 
 // ancestry compares each final block with the ancestors of the highest one: two
 // final blocks must lie on one chain also where no node reported both heights.
-func (c fork) ancestry(t *tree, claims map[int64]claim, splits map[int64]split) (facts int) {
+func (c fork) ancestry(t *tree, claims map[int64]claim, splits map[int64][]side) (facts int) {
 	var top claim
 	highest := int64(-1)
 	for n, at := range claims {
@@ -143,55 +130,13 @@ func (c fork) ancestry(t *tree, claims map[int64]claim, splits map[int64]split) 
 		if at, known := claims[n]; known && n < highest {
 			facts++
 			if _, told := splits[n]; at.id != id && !told {
-				splits[n] = split{n, at, claim{id, top.op, top.node}, true}
+				splits[n] = []side{{id: id, op: top.op, nodes: []string{top.node}, derived: true}}
 			}
 		}
 		id = t.blocks[id].parent
 		if height, known := t.height(id); !known || height != n-1 {
 			return facts
 		}
-	}
-}
-
-// reportSplits tells of each run of forked heights once, at its lowest.
-func (c fork) reportSplits(t *tree, found *findings, splits map[int64]split) {
-	heights := slices.Sorted(maps.Keys(splits))
-	for i := 0; i < len(heights); {
-		last := i
-		for last+1 < len(heights) && heights[last+1] == heights[last]+1 {
-			last++
-		}
-		s := splits[heights[i]]
-		text := &strings.Builder{}
-		a, b := &t.blocks[s.first.id], &t.blocks[s.second.id]
-		by := "has"
-		if s.derived {
-			by = "has a final block that stands on"
-		}
-		if s.first.node == s.second.node {
-			fmt.Fprintf(text, "%s itself reports two blocks at height %d, which is final here (%s): it has %s (op %d), and %s %s (op %d).",
-				s.first.node, s.n, c.finalTag, short(a.H), s.first.op, by, short(b.H), s.second.op)
-		} else {
-			fmt.Fprintf(text, "%s and %s disagree at height %d, which is final here (%s): %s has %s (op %d), %s %s %s (op %d).",
-				s.first.node, s.second.node, s.n, c.finalTag, s.first.node, short(a.H), s.first.op, s.second.node, by, short(b.H), s.second.op)
-		}
-		switch {
-		case a.Parent == "" || b.Parent == "":
-		case a.Parent == b.Parent:
-			fmt.Fprintf(text, " Both stand on %s.", short(a.Parent))
-		default:
-			fmt.Fprintf(text, " They stand on %s and %s.", short(a.Parent), short(b.Parent))
-		}
-		if last > i {
-			fmt.Fprintf(text, " So do all heights up to %d.", heights[last])
-		}
-		positions := []int{s.first.op, s.second.op}
-		if s.derived {
-			positions = append(positions, b.nOp)
-		}
-		found.report("fork", text.String(), positions...)
-		found.count += last - i
-		i = last + 1
 	}
 }
 

@@ -94,8 +94,19 @@ func (l *ledger) add(told Block, op *history.Op, at int, found *findings) {
 	case !b.known:
 		b.known, b.txs, b.op = true, txs, at
 	case !slices.Equal(b.txs, txs):
-		found.report("hash-mismatch", "block "+short(b.H)+" has different register transactions on "+
-			found.h.Ops[b.op].Node+" ("+opText(b.op)+") and "+op.Node+" ("+opText(at)+"), though a hash covers them.", b.op, at)
+		var differ []string
+		for _, t := range slices.Concat(b.txs, txs) {
+			if !slices.Contains(b.txs, t) || !slices.Contains(txs, t) {
+				differ = append(differ, t.hash)
+			}
+		}
+		if differ == nil { // the same ones in another order
+			for _, t := range txs {
+				differ = append(differ, t.hash)
+			}
+		}
+		found.reportTxs("hash-mismatch", "block "+short(b.H)+" has different register transactions on "+
+			found.h.Ops[b.op].Node+" ("+opText(b.op)+") and "+op.Node+" ("+opText(at)+"), though a hash covers them.", differ, b.op, at)
 	}
 }
 
@@ -152,8 +163,12 @@ func (l *ledger) at(key int32, b *block) change {
 }
 
 // lastWrite is the transaction that left the key's value; -1 for none.
-func (b *block) lastWrite(key int32) int {
-	for i := len(b.txs) - 1; i >= 0; i-- {
+func (b *block) lastWrite(key int32) int { return b.writeBefore(key, len(b.txs)) }
+
+// writeBefore is the last transaction before that position which set the key; -1
+// for none.
+func (b *block) writeBefore(key int32, before int) int {
+	for i := before - 1; i >= 0; i-- {
 		if t := &b.txs[i]; t.key == key && t.kind != txRead && !t.reverted {
 			return i
 		}

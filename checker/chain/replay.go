@@ -90,10 +90,10 @@ func (r *replayer) executeCanonical() {
 		for i := range b.txs {
 			t := &b.txs[i]
 			if before, known := r.where[t.hash]; known {
-				r.found.report("duplicate-transaction", fmt.Sprintf(
+				r.found.reportTxs("duplicate-transaction", fmt.Sprintf(
 					"transaction %s (%s) is in block %d %s (op %d) and again in block %d %s (op %d) of the same chain.",
 					short(t.hash), t.describe(&r.values), before.block.N, short(before.block.H), before.block.op, b.N, short(b.H), b.op),
-					before.block.op, b.op)
+					[]string{t.hash}, before.block.op, b.op)
 			} else {
 				r.where[t.hash] = place{b, i}
 			}
@@ -125,7 +125,7 @@ func (r *replayer) executeForks() {
 			t := &b.txs[i]
 			was := r.at(t.key, b.parent)
 			if v, ok := b.writes[t.key]; ok {
-				was = change{place{b, -1}, v}
+				was = change{place{b, b.writeBefore(t.key, i)}, v}
 			}
 			r.execute(t, place{b, i}, was)
 			if t.kind != txRead && !t.reverted {
@@ -156,10 +156,10 @@ func (r *replayer) execute(t *tx, at place, was change) {
 	default:
 		return
 	}
-	r.found.report("execution-mismatch", fmt.Sprintf(
+	r.found.reportTxs("execution-mismatch", fmt.Sprintf(
 		"block %d %s reports transaction %s at position %d as %s (%s, op %d), but %s: %s.",
 		at.block.N, short(at.block.H), short(t.hash), at.index, t.describe(&r.values), r.h.Ops[at.block.op].Node, at.block.op, should, r.sayWas(t.key, was)),
-		at.block.op, r.opOf(was))
+		[]string{t.hash, hashOf(was)}, at.block.op, r.opOf(was))
 }
 
 // sayWas tells where a key's value comes from.
@@ -168,10 +168,18 @@ func (r *replayer) sayWas(key int32, was change) string {
 		return fmt.Sprintf("key %s was never written before", r.values.Value(key))
 	}
 	text := fmt.Sprintf("key %s was set to %s", r.values.Value(key), r.values.Value(was.value))
-	if was.index >= 0 && was.index < len(was.block.txs) {
-		text += " by transaction " + short(was.block.txs[was.index].hash)
+	if hash := hashOf(was); hash != "" {
+		text += " by transaction " + short(hash)
 	}
 	return text + fmt.Sprintf(" in block %d %s (op %d)", was.block.N, short(was.block.H), was.block.op)
+}
+
+// hashOf is the transaction that made a change, "" for none.
+func hashOf(was change) string {
+	if was.block == nil || was.index < 0 || was.index >= len(was.block.txs) {
+		return ""
+	}
+	return was.block.txs[was.index].hash
 }
 
 // opOf is the op that tells of a change, -1 for none.

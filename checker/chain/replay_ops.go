@@ -53,10 +53,10 @@ func (r *replayer) judgePeek(op *history.Op, i int) {
 	if tag == "" {
 		tag = "its head"
 	}
-	r.found.report("wrong-local-read", fmt.Sprintf(
+	r.found.reportTxs("wrong-local-read", fmt.Sprintf(
 		"%s answered a local read of key %s at %s with %s, from block %d %s (op %d), where the register is %s: %s.",
 		op.Node, r.values.Value(peek.key), tag, r.values.Value(peek.value), b.N, short(b.H), i,
-		r.values.Value(is.value), r.sayWas(peek.key, is)), i, r.opOf(is), b.op)
+		r.values.Value(is.value), r.sayWas(peek.key, is)), []string{hashOf(is)}, i, r.opOf(is), b.op)
 }
 
 // judgeOK looks for the transaction of an op that was acknowledged.
@@ -84,9 +84,9 @@ func (r *replayer) judgeOK(op *history.Op, i int, hash string) {
 	case is.reverted && want.kind != txRead:
 		r.lost(op, i, hash, fmt.Sprintf("in block %d %s it reverted, so it changed nothing (op %d)", b.N, short(b.H), b.op), b.op)
 	case is.reverted != want.reverted || is.kind != want.kind || is.key != want.key || is.value != want.value || is.old != want.old:
-		r.found.report("effect-mismatch", fmt.Sprintf(
+		r.found.reportTxs("effect-mismatch", fmt.Sprintf(
 			"%s acknowledged %s %s (op %d), but its transaction %s in block %d %s is %s (op %d).",
-			op.Node, op.F, op.Value, i, short(hash), b.N, short(b.H), is.describe(&r.values), b.op), i, b.op)
+			op.Node, op.F, op.Value, i, short(hash), b.N, short(b.H), is.describe(&r.values), b.op), []string{hash}, i, b.op)
 	}
 }
 
@@ -110,7 +110,7 @@ func (r *replayer) judgeGone(op *history.Op, i int, hash string, named Block) {
 		text := fmt.Sprintf("%s %s (op %d): %s. Its transaction %s is in block %d %s (op %d) instead.",
 			op.F, op.Value, i, reason, short(hash), at.block.N, short(at.block.H), at.block.op)
 		if r.final {
-			r.found.report("effect-mismatch", text, append(positions, i, at.block.op)...)
+			r.found.reportTxs("effect-mismatch", text, []string{hash}, append(positions, i, at.block.op)...)
 		} else {
 			r.found.warn("%s", text)
 		}
@@ -134,7 +134,7 @@ func (r *replayer) lost(op *history.Op, i int, hash, reason string, positions ..
 	if _, known := r.where[hash]; !known && r.gaps == 0 {
 		text += fmt.Sprintf(" No block from %d to %d has it.", r.first, r.tip.N)
 	}
-	r.found.report(name, text, append(positions, i)...)
+	r.found.reportTxs(name, text, []string{hash}, append(positions, i)...)
 }
 
 // judgeFail holds that what failed did not happen.
@@ -148,7 +148,7 @@ func (r *replayer) judgeFail(op *history.Op, i int, hash string) {
 	if is.kind == txRead || is.reverted || !at.block.canon {
 		return
 	}
-	r.found.report("failed-write", fmt.Sprintf(
+	r.found.reportTxs("failed-write", fmt.Sprintf(
 		"%s reported %s %s as failed (op %d), but its transaction %s took effect in block %d %s: %s (op %d).",
-		op.Node, op.F, op.Value, i, short(hash), at.block.N, short(at.block.H), is.describe(&r.values), at.block.op), i, at.block.op)
+		op.Node, op.F, op.Value, i, short(hash), at.block.N, short(at.block.H), is.describe(&r.values), at.block.op), []string{hash}, i, at.block.op)
 }

@@ -62,7 +62,7 @@ type Anomaly struct {
 // Ref points at one op of the history.
 type Ref struct {
 	Index int    // position in History.Ops
-	Op    string // the op as its EDN line, without the newline
+	Op    string // the op as its EDN line, without the newline; of a :txs op what matters here
 }
 
 // Stat is one measured figure that is reported but not judged.

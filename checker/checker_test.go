@@ -124,8 +124,8 @@ func TestFixtures(t *testing.T) {
 		facts int
 	}{
 		{"run-ok.edn", Stats(small), Valid, "every operation had successes, 5 in all", 6},
-		{"run-ok.edn", Stats(Floor{}), Unknown, "phase run has fewer successes than the floor: 3 of 10", 6},
-		{"run-ok.edn", Stats(Floor{Run: 2, Each: 2}), Unknown, `operation "write" has fewer successes in phase run than the floor: 1 of 2`, 6},
+		{"run-ok.edn", Stats(Floor{}), Unknown, "phase run has fewer successes than the floor: 3 of 10: run longer (--time) or with more clients", 6},
+		{"run-ok.edn", Stats(Floor{Run: 2, Each: 2}), Unknown, `operation "write" has fewer successes in phase run than the floor: 1 of 2: run longer (--time) or with more clients`, 6},
 		{"never-worked-bad.edn", Stats(small), Unknown, `operation "cas" never succeeded: 1 failed, 1 in doubt of 2`, 5},
 		{"run-ok.edn", NemesisFaults(), Valid, "each of 2 faults was seen to bite and to be undone", 4},
 		{"no-evidence-bad.edn", NemesisFaults(), Unknown, "start-partition of n1, n2 (op 1) was not seen to bite (op 2): no connection crossed the cut", 2},
@@ -157,7 +157,7 @@ func TestStatsMeasures(t *testing.T) {
 	}
 	want := map[string]string{
 		"write": "1 ok (29.4/s in the run), 0 fail, 1 info; ok took p50 5ms, p95 5ms, p99 5ms, max 5ms",
-		"peek":  "4 ok (58.8/s in the run), 0 fail, 0 info; ok took p50 1ms, p95 2ms, p99 2ms, max 2ms",
+		"peek":  "4 ok (2 in phase run, 58.8/s), 0 fail, 0 info; ok took p50 1ms, p95 2ms, p99 2ms, max 2ms",
 	}
 	for _, s := range Stats(Floor{}).Check(context.Background(), h).Stats {
 		if s.Value != want[s.Name] {
@@ -169,7 +169,7 @@ func TestStatsMeasures(t *testing.T) {
 		t.Errorf("not measured: %v", want)
 	}
 	for _, s := range NemesisFaults().Check(context.Background(), h).Stats {
-		if s.Name == "kill" && s.Value != "1 times, 20ms in force" {
+		if s.Name == "kill" && s.Value != "once, 20ms in force" {
 			t.Errorf("kill was in force %q", s.Value)
 		}
 	}

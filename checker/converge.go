@@ -23,7 +23,7 @@ func (c converge) Check(ctx context.Context, h *history.History) Result {
 	if ctx.Err() != nil {
 		return Ended(ctx, c.Name())
 	}
-	r := Result{Checker: c.Name(), Reason: "history has no :converge op, so final reads cannot be trusted"}
+	r := Result{Checker: c.Name(), Reason: because(EndsEarly(h), "history has no :converge op, so final reads cannot be trusted")}
 	for i := len(h.Ops) - 1; i >= 0; i-- {
 		op := &h.Ops[i]
 		if op.F != "converge" || op.Process != history.Runner() {

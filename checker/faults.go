@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,8 @@ import (
 // faults are only assumed tests nothing, so what lacks evidence is Unknown; the
 // reason begins with "dirty" where a fault may still be in force. It never says
 // invalid: a fault is jepgo's doing, not the network's. A run that asked for no
-// fault is Valid. O(n) time and memory.
+// fault is Valid. A kind of fault that was asked for and never requested, while
+// others were, is a warning. O(n) time and memory.
 func NemesisFaults() Checker { return nemesisFaults{} }
 
 type nemesisFaults struct{}
@@ -27,11 +29,11 @@ func (c nemesisFaults) Check(ctx context.Context, h *history.History) Result {
 	}
 	r := Result{Checker: c.Name()}
 	info, known := ReadTest(h)
-	faults := Faults(h)
+	faults, early := Faults(h), EndsEarly(h)
 	if len(faults) == 0 {
 		switch {
 		case len(info.Nemesis) > 0:
-			r.Reason = fmt.Sprintf("none of the faults that were asked for happened: %s", strings.Join(info.Nemesis, ", "))
+			r.Reason = because(early, "none of the faults that were asked for happened: "+strings.Join(info.Nemesis, ", "))
 		case known:
 			r.Verdict, r.Facts, r.Reason = Valid, 1, "no fault was asked for"
 		default:
@@ -40,6 +42,7 @@ func (c nemesisFaults) Check(ctx context.Context, h *history.History) Result {
 		return r
 	}
 	var dirty, doubts []string
+	why := "" // of the first doubt
 	kinds := make(map[string]*inForce)
 	for _, f := range faults {
 		r.Facts += 2
@@ -48,29 +51,69 @@ func (c nemesisFaults) Check(ctx context.Context, h *history.History) Result {
 		case isDirty:
 			dirty = append(dirty, problem)
 		case problem != "":
+			if len(doubts) == 0 && (f.Begun < 0 || f.Undo < 0 || f.Undone < 0) {
+				why = early
+			}
 			doubts = append(doubts, problem)
 		}
-		kind := kinds[f.Name]
+		name := strings.TrimPrefix(f.Name, "start-")
+		kind := kinds[name]
 		if kind == nil {
 			kind = &inForce{}
-			kinds[f.Name] = kind
+			kinds[name] = kind
 		}
 		kind.add(h, f)
+	}
+	var missing []string
+	for _, name := range askedKinds(info.Nemesis) {
+		if kinds[name] != nil {
+			continue
+		}
+		kinds[name] = &inForce{}
+		cause := "the run was too short"
+		switch {
+		case len(dirty) > 0:
+			cause = "no fault follows one that could not be undone"
+		case early != "":
+			cause = early
+		}
+		missing = append(missing, fmt.Sprintf("%s was asked for but never injected: %s", name, cause))
 	}
 	for _, name := range sortedKeys(kinds) {
 		r.Stats = append(r.Stats, Stat{Name: name, Value: kinds[name].String()})
 	}
 	problems := append(dirty, doubts...)
 	if len(problems) == 0 {
-		r.Verdict = Valid
+		r.Verdict, r.Warnings = Valid, missing
 		r.Reason = fmt.Sprintf("each of %d faults was seen to bite and to be undone", len(faults))
+		if len(faults) == 1 {
+			r.Reason = "the one fault was seen to bite and to be undone"
+		}
 		return r
 	}
-	r.Reason, r.Warnings = problems[0], problems[1:]
+	r.Reason, r.Warnings = problems[0], append(problems[1:], missing...)
 	if len(dirty) > 0 {
 		r.Reason = "dirty: " + r.Reason
+	} else {
+		r.Reason = because(why, r.Reason)
 	}
 	return r
+}
+
+// askedKinds lists the kinds of fault that a run asked for, without their specs:
+// kill for kill:one, and each kind there is for all.
+func askedKinds(nemesis []string) []string {
+	var kinds []string
+	for _, name := range nemesis {
+		kind, _, _ := strings.Cut(strings.TrimPrefix(name, ":"), ":")
+		if kind == "all" {
+			kinds = append(kinds, "partition", "kill", "pause")
+		} else {
+			kinds = append(kinds, kind)
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
 }
 
 // problem is what stands against f, "" for nothing; dirty is set where it may
@@ -143,8 +186,12 @@ func (k *inForce) add(h *history.History, f Fault) {
 }
 
 func (k *inForce) String() string {
-	if k.measured == 0 {
-		return fmt.Sprintf("%d times", k.count)
+	times := fmt.Sprintf("%d times", k.count)
+	if k.count == 1 {
+		times = "once"
 	}
-	return fmt.Sprintf("%d times, %v in force", k.count, k.total.Round(time.Millisecond))
+	if k.measured == 0 {
+		return times
+	}
+	return fmt.Sprintf("%s, %v in force", times, k.total.Round(time.Millisecond))
 }

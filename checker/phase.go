@@ -9,6 +9,32 @@ type Phase struct {
 	From, To int
 }
 
+// EndsEarly says where a history that jepgo wrote ends before its :phase :end,
+// as a cause for what is missing from it; "" for one that is complete, and for
+// one that jepgo did not write.
+func EndsEarly(h *history.History) string {
+	phases := Phases(h)
+	if _, ours := ReadTest(h); len(phases) == 0 {
+		if !ours {
+			return ""
+		}
+		return "the history ends before phase run: the run was stopped or killed"
+	}
+	last := phases[len(phases)-1].Name
+	if last == "end" {
+		return ""
+	}
+	return "the history ends in phase " + last + ": the run was stopped or killed"
+}
+
+// because puts a cause, if there is one, before what follows from it.
+func because(cause, text string) string {
+	if cause == "" {
+		return text
+	}
+	return cause + "; " + text
+}
+
 // Phases reads the :phase ops in order. A history without any, which jepgo did
 // not write, has none.
 func Phases(h *history.History) []Phase {

@@ -15,7 +15,7 @@ import (
 type Floor struct {
 	Run   int      // ok client ops in the phase :run; default 10
 	Final int      // ok client ops in the phase :final; default 1
-	Each  int      // ok ops of each :f in Of, in the phase :run, if it was invoked there; default 3
+	Each  int      // ok ops of each :f in Of, in the phase :run, if it was invoked there; default 1
 	Of    []string // default write, cas, read
 }
 
@@ -24,12 +24,14 @@ type Floor struct {
 // that clients invoked never succeeded (Jepsen's documentation says unknown
 // there, its code says invalid: an operation that never works is no evidence of
 // an anomaly), or when successes stay below the floor; never Invalid. A history
-// without phases counts as one :run and has no :final. O(n) time; it keeps 8
+// without phases counts as one :run and has no :final. Where jepgo's own history
+// ends early, that is the first reason for what is missing, and a warning when
+// nothing is. O(n) time; it keeps 8
 // bytes for each operation.
 func Stats(floor Floor) Checker {
 	floor.Run = orDefault(floor.Run, 10)
 	floor.Final = orDefault(floor.Final, 1)
-	floor.Each = orDefault(floor.Each, 3)
+	floor.Each = orDefault(floor.Each, 1)
 	if floor.Of == nil {
 		floor.Of = []string{"write", "cas", "read"}
 	}
@@ -109,14 +111,21 @@ func (c stats) Check(ctx context.Context, h *history.History) Result {
 		r.Stats = append(r.Stats, Stat{Name: f, Value: byF[f].describe(runLength(h, phases))})
 	}
 	problems := c.problems(byF, okIn, len(phases) > 0)
+	early := EndsEarly(h)
 	if len(problems) > 0 {
-		r.Reason, r.Warnings = problems[0], problems[1:]
+		r.Reason, r.Warnings = because(early, problems[0]), problems[1:]
 		return r
+	}
+	if early != "" {
+		r.Warnings = []string{"the run was stopped before its time"}
 	}
 	r.Verdict = Valid
 	r.Reason = fmt.Sprintf("every operation had successes, %d in all", okIn["run"]+okIn["heal"]+okIn["final"])
 	return r
 }
+
+// advice is what helps a run that stayed below its floor.
+const advice = "run longer (--time) or with more clients"
 
 func (c stats) problems(byF map[string]*tally, okIn map[string]int, phased bool) []string {
 	var problems []string
@@ -129,11 +138,11 @@ func (c stats) problems(byF map[string]*tally, okIn map[string]int, phased bool)
 		}
 	}
 	if got := okIn["run"]; got < c.floor.Run {
-		problems = append(problems, fmt.Sprintf("phase run has fewer successes than the floor: %d of %d", got, c.floor.Run))
+		problems = append(problems, fmt.Sprintf("phase run has fewer successes than the floor: %d of %d: %s", got, c.floor.Run, advice))
 	}
 	for _, f := range c.floor.Of {
 		if t := byF[f]; t != nil && t.inRun > 0 && t.ok > 0 && t.okInRun < c.floor.Each {
-			problems = append(problems, fmt.Sprintf("operation %q has fewer successes in phase run than the floor: %d of %d", f, t.okInRun, c.floor.Each))
+			problems = append(problems, fmt.Sprintf("operation %q has fewer successes in phase run than the floor: %d of %d: %s", f, t.okInRun, c.floor.Each, advice))
 		}
 	}
 	if got := okIn["final"]; phased && got < c.floor.Final {
@@ -154,10 +163,18 @@ func runLength(h *history.History, phases []Phase) time.Duration {
 
 // describe is the tally in words; run is the length of the phase :run, or 0.
 func (t *tally) describe(run time.Duration) string {
-	s := fmt.Sprintf("%d ok, %d fail, %d info", t.ok, t.fail, t.info)
-	if run > 0 && t.okInRun > 0 {
-		s = fmt.Sprintf("%d ok (%.1f/s in the run), %d fail, %d info", t.ok, float64(t.okInRun)/run.Seconds(), t.fail, t.info)
+	inRun := ""
+	switch rate := float64(t.okInRun) / run.Seconds(); {
+	case t.okInRun == 0 && t.ok > 0:
+		inRun = " (none in phase run)"
+	case t.okInRun != t.ok && run > 0:
+		inRun = fmt.Sprintf(" (%d in phase run, %.1f/s)", t.okInRun, rate)
+	case t.okInRun != t.ok:
+		inRun = fmt.Sprintf(" (%d in phase run)", t.okInRun)
+	case t.ok > 0 && run > 0:
+		inRun = fmt.Sprintf(" (%.1f/s in the run)", rate)
 	}
+	s := fmt.Sprintf("%d ok%s, %d fail, %d info", t.ok, inRun, t.fail, t.info)
 	if open := t.invoked - t.ok - t.fail - t.info; open > 0 {
 		s += fmt.Sprintf(", %d open", open)
 	}

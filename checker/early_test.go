@@ -1,0 +1,110 @@
+package checker
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+// cutBefore is a good run up to its first op that matches.
+func cutBefore(t *testing.T, match func(op *history.Op) bool) *history.History {
+	t.Helper()
+	h, err := history.ReadFile(filepath.Join("testdata", "run-ok.edn"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(h.Ops, func(op history.Op) bool { return match(&op) })
+	if at < 0 {
+		t.Fatal("nothing matches")
+	}
+	return &history.History{Ops: h.Ops[:at]}
+}
+
+func isPhase(name string) func(op *history.Op) bool {
+	return func(op *history.Op) bool { return op.F == "phase" && op.Value.Text() == name }
+}
+
+// TestEarlyEndIsTheFirstReason holds that a run that was cut off is called that,
+// and not blamed for what it had no time for.
+func TestEarlyEndIsTheFirstReason(t *testing.T) {
+	small := Floor{Run: 2}
+	inRun, inFinal := cutBefore(t, isPhase("heal")), cutBefore(t, isPhase("end"))
+	for _, test := range []struct {
+		c    Checker
+		h    *history.History
+		want string
+	}{
+		{Stats(small), inRun, "the history ends in phase run: the run was stopped or killed; phase final has fewer"},
+		{Converge(), inRun, "the history ends in phase run: the run was stopped or killed; history has no :converge op"},
+		{NemesisFaults(), inRun, "the history ends in phase run: the run was stopped or killed; start-partition of n1, n2 (op 9) was never taken back"},
+		{NemesisFaults(), cutBefore(t, func(op *history.Op) bool { return op.F == "kill" }), "the history ends in phase run: the run was stopped or killed; none of the faults"},
+		{Stats(small), cutBefore(t, isPhase("run")), "the history ends before phase run: the run was stopped or killed; history has no client"},
+	} {
+		r := test.c.Check(context.Background(), test.h)
+		if r.Verdict != Unknown || !strings.HasPrefix(r.Reason, test.want) {
+			t.Errorf("%s: %v: %q, want %q", r.Checker, r.Verdict, r.Reason, test.want)
+		}
+	}
+	r := Stats(small).Check(context.Background(), inFinal)
+	if r.Verdict != Valid || !slices.Equal(r.Warnings, []string{"the run was stopped before its time"}) {
+		t.Errorf("all phases, but no end: %v: %q, warnings %q", r.Verdict, r.Reason, r.Warnings)
+	}
+	foreign := read(t, `{:type :invoke :process 0 :f :read} {:type :ok :process 0 :f :read}`)
+	if cause := EndsEarly(foreign); cause != "" {
+		t.Errorf("a history of another tool: %s", cause)
+	}
+}
+
+// TestMissingFaults holds that a kind of fault that was asked for and never came
+// is named, whatever its spec.
+func TestMissingFaults(t *testing.T) {
+	const one = `
+{:type :info :process :nemesis :f :kill :value ["n2"]}
+{:type :info :process :nemesis :f :kill :value {:targets ["n2"] :evidence {:pid 7}}}
+{:type :info :process :nemesis :f :start :value ["n2"]}
+{:type :info :process :nemesis :f :start :value {:targets ["n2"] :evidence {:pid 8}}}
+{:type :info :process :jepgo :f :phase :value :end}`
+	for asked, want := range map[string][]string{
+		":kill":               nil,
+		":kill:one":           nil,
+		":kill:one :pause:on": {"pause was asked for but never injected: the run was too short"},
+		":all": {"partition was asked for but never injected: the run was too short",
+			"pause was asked for but never injected: the run was too short"},
+	} {
+		h := read(t, `{:type :info :process :jepgo :f :test :value {:nemesis [`+asked+`]}}`+one)
+		r := NemesisFaults().Check(context.Background(), h)
+		slices.Sort(r.Warnings)
+		if r.Verdict != Valid || r.Reason != "the one fault was seen to bite and to be undone" || !slices.Equal(r.Warnings, want) {
+			t.Errorf("%s: %v: %q, warnings %q, want %q", asked, r.Verdict, r.Reason, r.Warnings, want)
+		}
+		never := 0
+		for _, s := range r.Stats {
+			if s.Value == "0 times" {
+				never++
+			}
+		}
+		if never != len(want) || !slices.Contains(r.Stats, Stat{"kill", "once"}) {
+			t.Errorf("%s: stats %v", asked, r.Stats)
+		}
+	}
+}
+
+func TestOneSuccessOfEachIsEnough(t *testing.T) {
+	h := &history.History{}
+	add := func(typ history.Type, f string) {
+		h.Ops = append(h.Ops, history.Op{Type: typ, Process: history.Client(1), F: f})
+	}
+	for range 10 {
+		add(history.Invoke, "read")
+		add(history.OK, "read")
+	}
+	add(history.Invoke, "cas")
+	add(history.OK, "cas")
+	if r := Stats(Floor{}).Check(context.Background(), h); r.Verdict != Valid {
+		t.Errorf("%v: %s", r.Verdict, r.Reason)
+	}
+}

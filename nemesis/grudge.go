@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/history"
@@ -34,6 +35,35 @@ func (g Grudge) value(nodes []string) history.Value {
 		}
 	}
 	return history.MapOf(kvs...)
+}
+
+// describe is the grudge in a few words: the groups of nodes that hear exactly
+// each other, as "n1 n2 | n3 n4", or how many links are cut where those are none.
+func (g Grudge) describe(nodes []string) string {
+	hears := func(to, from string) bool { return !slices.Contains(g[to], from) }
+	var groups []string
+	grouped := make(map[string]bool)
+	for _, first := range nodes {
+		if grouped[first] {
+			continue
+		}
+		var group []string
+		for _, n := range nodes {
+			if hears(first, n) {
+				group = append(group, n)
+			}
+		}
+		for _, n := range group {
+			grouped[n] = true
+			for _, other := range nodes {
+				if hears(n, other) != slices.Contains(group, other) {
+					return fmt.Sprintf("links cut: %d", len(g.edges(nodes)))
+				}
+			}
+		}
+		groups = append(groups, strings.Join(group, " "))
+	}
+	return strings.Join(groups, " | ")
 }
 
 func texts(names []string) []history.Value {

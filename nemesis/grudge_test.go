@@ -256,3 +256,22 @@ func TestDefaultTargetsAreMostlyFew(t *testing.T) {
 		t.Errorf("one of 4 only %d times of 2000", counts[1])
 	}
 }
+
+func TestGrudgeInWords(t *testing.T) {
+	nodes := []string{"n1", "n2", "n3", "n4"}
+	for want, g := range map[string]Grudge{
+		"n1 n2 | n3 n4": split(nodes, []string{"n3", "n4"}),
+		"n1 | n2 n3 n4": split(nodes, []string{"n1"}),
+		"n1 n2 n3 n4":   {},
+		"links cut: 1":   {"n1": {"n2"}},
+	} {
+		if got := g.describe(nodes); got != want {
+			t.Errorf("%v is %q, want %q", g, got, want)
+		}
+	}
+	// Each of four hears three and is deaf to one, so no groups can be named.
+	ring := exactRing(nodes, nodes)
+	if got, want := ring.describe(nodes), fmt.Sprintf("links cut: %d", len(ring.edges(nodes))); got != want {
+		t.Errorf("the ring is %q, want %q", got, want)
+	}
+}

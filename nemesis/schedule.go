@@ -142,7 +142,7 @@ func (r *run) apply(ctx context.Context, f Fault, rng *rand.Rand) {
 		return
 	}
 	targets := app.Value()
-	log := r.Logger.With("fault", f.Name(), "targets", targets.String())
+	log := r.Logger.With("fault", f.Name(), "targets", brief(app))
 	requested := r.request(f.Start(), targets)
 	if r.err != nil {
 		return
@@ -156,13 +156,15 @@ func (r *run) apply(ctx context.Context, f Fault, rng *rand.Rand) {
 	evidence, err := r.probe(ctx, app)
 	r.bitten(f, targets, requested, evidence, err)
 	if err == nil && r.err == nil {
-		log.Info("fault in force", "evidence", evidence.String())
+		log.Info("fault in force")
+		log.Debug("evidence that it bites", "evidence", evidence.String())
 		idle(ctx, r.Interval)
 	}
 	requested = r.request(f.Stop(), targets)
 	evidence, err = r.undo(ctx, f, app)
 	if err == nil {
-		log.Info("fault undone", "evidence", evidence.String())
+		log.Info("fault undone")
+		log.Debug("evidence that it is undone", "evidence", evidence.String())
 		if err := r.Ledger.Done(id); err != nil {
 			r.fail(err)
 		}

@@ -141,6 +141,22 @@ func steps(kind string, vs []victim) []Step {
 	return ss
 }
 
+// brief names the targets of an application for a line of the log.
+func brief(app Application) string {
+	if c, ok := app.(*cut); ok {
+		return c.kind + ": " + c.grudge.describe(c.net.Nodes)
+	}
+	v := app.Value()
+	if len(v.Elems()) == 0 {
+		return v.String()
+	}
+	var names []string
+	for _, e := range v.Elems() {
+		names = append(names, e.Text())
+	}
+	return strings.Join(names, " ")
+}
+
 // identity renders an incarnation as keys and values of evidence.
 func identity(id devnet.Identity) []history.Value {
 	return []history.Value{

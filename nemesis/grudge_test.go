@@ -263,7 +263,7 @@ func TestGrudgeInWords(t *testing.T) {
 		"n1 n2 | n3 n4": split(nodes, []string{"n3", "n4"}),
 		"n1 | n2 n3 n4": split(nodes, []string{"n1"}),
 		"n1 n2 n3 n4":   {},
-		"links cut: 1":   {"n1": {"n2"}},
+		"links cut: 1":  {"n1": {"n2"}},
 	} {
 		if got := g.describe(nodes); got != want {
 			t.Errorf("%v is %q, want %q", g, got, want)

@@ -18,6 +18,7 @@ const (
 	// longestWalk bounds the blocks that one :head op fills in. Of a longer gap
 	// only the newest are; the final phase asks for every height.
 	longestWalk = 512
+	headerBatch = 64 // headers in one request
 )
 
 // head is the workload of that name.

@@ -13,20 +13,17 @@ import (
 	"github.com/jepgo/jepgo/history"
 )
 
-const (
-	headerBatch  = 64 // headers in one request
-	receiptBatch = 50 // receipts in one request
-)
+const receiptBatch = 50 // receipts in one request
 
 // span is the heights that a final thread asks for: from a height to the node's
-// head, as it is when the thread begins. Headers are fetched many at a time.
+// head, as it is when the thread begins. Each is asked for when its operation is
+// invoked, never before.
 type span struct {
 	node     *client.Client
 	patience time.Duration
 	next     uint64
 	last     uint64
 	begun    bool
-	headers  map[uint64]client.Answer[client.Header]
 	failures int // in a row
 }
 
@@ -35,8 +32,8 @@ type span struct {
 const enoughFailures = 5
 
 // step returns the next height; ok is false after the last, and after five
-// failures in a row. The first step asks
-// for the head, again and again until patience ends; then the span is its first
+// failures in a row. The first step asks for the head, which only says where the
+// span ends, again and again until patience ends; then the span is its first
 // height, so that the history shows what the node answers.
 func (s *span) step() (n uint64, ok bool) {
 	if !s.begun {
@@ -73,25 +70,9 @@ func (s *span) head() uint64 {
 	}
 }
 
-// header returns the header at a height that step returned, from the batch that
-// it is part of, or by itself when that went wrong. Each is used once.
+// header asks for the header at a height.
 func (s *span) header(ctx context.Context, n uint64) (client.Header, error) {
-	answer, ok := s.headers[n]
-	if !ok {
-		var heights []uint64
-		for h := n; h <= max(n, s.last) && len(heights) < headerBatch; h++ {
-			heights = append(heights, h)
-		}
-		s.headers = make(map[uint64]client.Answer[client.Header], len(heights))
-		for i, a := range s.node.Headers(ctx, heights) {
-			s.headers[heights[i]] = a
-		}
-		answer = s.headers[n]
-	}
-	delete(s.headers, n)
-	if answer.Err != nil {
-		answer = s.node.Headers(ctx, []uint64{n})[0]
-	}
+	answer := s.node.Headers(ctx, []uint64{n})[0]
 	if s.failures++; answer.Err == nil {
 		s.failures = 0
 	}

@@ -31,12 +31,23 @@ type key struct {
 	left   int           // transactions still to be drawn
 	values int64         // values handed out: 1 to values
 	seen   history.Value // what was last seen in it, nil for nothing yet
+	moment moment        // when that was so
 }
 
-// newKeys keeps about one key in use for three clients: with fewer clients they
-// would not meet, with more hardly any cas would find what it expects.
+// moment is a time on the chain, as far as what is seen in a key tells it.
+type moment uint64
+
+// within is somewhere in the block at a height, at most math.MaxInt64.
+func within(height uint64) moment { return moment(2 * height) }
+
+// after is when the block at a height, at most math.MaxInt64, is done.
+func after(height uint64) moment { return moment(2*height + 1) }
+
+// newKeys keeps one key in use for two clients: with fewer keys hardly any cas
+// would find what it expects, as another got into the block before it; with more
+// the clients would not meet.
 func newKeys(clients int) *keys {
-	k := &keys{active: make([]*key, max(2, clients/3))}
+	k := &keys{active: make([]*key, max(2, clients/2))}
 	for i := range k.active {
 		k.active[i] = k.fresh()
 	}
@@ -89,13 +100,18 @@ func (k *keys) local(rng *rand.Rand) int64 {
 	return k.active[rng.IntN(len(k.active))].id
 }
 
-// observe notes what a key was seen to hold, for a cas to expect.
-func (k *keys) observe(id int64, v history.Value) {
+// observe notes what a key was seen to hold at a moment, for a cas to expect,
+// unless something later is known. What was never handed out no cas expects.
+func (k *keys) observe(id int64, v history.Value, at moment) {
+	n, ok := v.Int()
+	if !ok {
+		return
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, it := range k.active {
-		if it.id == id {
-			it.seen = v
+		if it.id == id && at >= it.moment && n >= 1 && n <= it.values {
+			it.seen, it.moment = v, at
 		}
 	}
 }

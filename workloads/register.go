@@ -261,6 +261,7 @@ func (t *registerThread) invokePeek(ctx context.Context, o history.Op) history.O
 		return conclude(o, client.ReadOutcome(err))
 	}
 	o.Type, o.Value = history.OK, history.Vec(history.Int(key), p.value)
+	t.keys.observe(key, p.value, after(p.number))
 	place(&o, p.number, p.hash)
 	return o
 }
@@ -287,6 +288,7 @@ func (t *registerThread) invokeStrong(ctx context.Context, o history.Op) history
 	if o.Type != history.OK {
 		return o
 	}
+	at := within(r.Receipt.Number)
 	switch o.F {
 	case "read":
 		v, ok := t.contract.readEvent(r.Receipt, big.NewInt(key))
@@ -296,11 +298,11 @@ func (t *registerThread) invokeStrong(ctx context.Context, o history.Op) history
 		}
 		value := registerValue(v)
 		o.Value = history.Vec(history.Int(key), value)
-		t.keys.observe(key, value)
+		t.keys.observe(key, value, at)
 	case "write":
-		t.keys.observe(key, o.Value.Elems()[1])
+		t.keys.observe(key, o.Value.Elems()[1], at)
 	case "cas":
-		t.keys.observe(key, o.Value.Elems()[1].Elems()[1])
+		t.keys.observe(key, o.Value.Elems()[1].Elems()[1], at)
 	}
 	return o
 }

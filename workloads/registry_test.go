@@ -69,7 +69,7 @@ func TestKeys(t *testing.T) {
 	perKey := make(map[int64]int)
 	values := make(map[int64]int64)
 	kinds := make(map[string]int)
-	for range 5000 {
+	for i := range 5000 {
 		o := k.strong(rng)
 		kinds[o.F]++
 		id, ok := keyOf(o.Value)
@@ -94,7 +94,7 @@ func TestKeys(t *testing.T) {
 			t.Fatalf("key %d: value %d after %d", id, v, values[id])
 		}
 		values[id] = v
-		k.observe(id, history.Int(v))
+		k.observe(id, history.Int(v), within(uint64(i)))
 	}
 	for id, n := range perKey {
 		if n > opsPerKey {
@@ -107,6 +107,34 @@ func TestKeys(t *testing.T) {
 	for _, f := range []string{"read", "write", "cas"} {
 		if kinds[f] < 1000 {
 			t.Errorf("%d of 5000 transactions are %s", kinds[f], f)
+		}
+	}
+}
+
+// A cas expects what the chain showed last, whoever reports it and when, and
+// never what was not written.
+func TestKeysExpectTheLatest(t *testing.T) {
+	k := newKeys(1)
+	it := k.active[0]
+	it.values = 9
+	for _, step := range []struct {
+		v    history.Value
+		at   moment
+		want history.Value
+	}{
+		{history.Value{}, after(3), history.Value{}},
+		{history.Int(4), within(5), history.Int(4)},
+		{history.Int(5), within(5), history.Int(5)}, // the order within a block is not known
+		{history.Int(2), after(4), history.Int(5)},  // a reader that is behind
+		{history.Int(3), after(5), history.Int(3)},
+		{history.Int(4), within(5), history.Int(3)}, // a client that hears of its receipt late
+		{history.Int(10), after(6), history.Int(3)}, // never handed out
+		{history.Int(0), after(6), history.Int(3)},
+		{history.Int(6), within(6), history.Int(6)},
+	} {
+		k.observe(it.id, step.v, step.at)
+		if !it.seen.Equal(step.want) {
+			t.Errorf("after %s at %d a cas expects %s, want %s", step.v, step.at, it.seen, step.want)
 		}
 	}
 }

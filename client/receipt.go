@@ -83,7 +83,7 @@ func (c *Client) receipt(r *request, tx common.Hash) (*Receipt, error) {
 }
 
 const (
-	pollHead     = 50 * time.Millisecond  // between looks at the head, and from an asking to its repeat
+	pollHead     = 50 * time.Millisecond  // between looks at the head, and from a new head's asking to its repeat
 	pollSlow     = 500 * time.Millisecond // between askings while the head stands still, and looks that fail
 	pollPatience = 2 * time.Second        // for one request to be answered
 	pollBatch    = 50                     // receipts in one batch
@@ -92,9 +92,9 @@ const (
 // receiptPoll asks for all awaited receipts of one node together. A receipt
 // comes with a block, so it looks at the head's number often, which costs the
 // same for any number of clients, and asks for receipts when that has changed.
-// It does so once more shortly after, as nodes can know a block before its
-// receipts, and now and then in any case, so that nothing depends on what the
-// node calls its head. Its goroutine lives as long as somebody waits.
+// It asks again shortly after, as nodes can know a block before its receipts,
+// then ever more slowly, and twice a second in any case, so that nothing depends
+// on what the node calls its head. Its goroutine lives as long as somebody waits.
 type receiptPoll struct {
 	head func(context.Context) (uint64, error)
 	ask  func(context.Context, []common.Hash) []Answer[*Receipt]
@@ -135,24 +135,27 @@ func (p *receiptPoll) lastError() error {
 
 func (p *receiptPoll) run() {
 	var (
-		seen  uint64    // the head before the last asking that was answered in full
-		due   time.Time // when to ask whatever the head is
+		seen  uint64     // the head at the last asking
+		pause = pollHead // from an asking to the next, while the head stands still
+		due   time.Time  // when that is
 		delay = pollHead
 	)
 	for p.wanted() {
 		time.Sleep(delay)
 		head, ok := p.look()
-		changed := ok && head != seen
-		if changed || !time.Now().Before(due) {
-			complete := p.askAll()
-			ok = ok && complete
-			if due = time.Now().Add(pollSlow); changed && complete {
-				seen, due = head, time.Now().Add(pollHead)
-			}
-		}
 		if delay = min(delay*5/4, pollSlow); ok {
 			delay = pollHead
 		}
+		switch {
+		case ok && head != seen:
+			seen, pause = head, pollHead
+		case time.Now().Before(due):
+			continue
+		default:
+			pause = min(pause*3, pollSlow)
+		}
+		p.askAll()
+		due = time.Now().Add(pause)
 	}
 }
 
@@ -177,18 +180,14 @@ func (p *receiptPoll) look() (head uint64, ok bool) {
 	return head, err == nil
 }
 
-// askAll asks for every awaited receipt; complete when no answer was an error.
-func (p *receiptPoll) askAll() (complete bool) {
-	complete = true
+// askAll asks for every awaited receipt.
+func (p *receiptPoll) askAll() {
 	for _, txs := range p.chunks() {
 		ctx, cancel := context.WithTimeout(context.Background(), pollPatience)
 		answers := p.ask(ctx, txs)
 		cancel()
-		if !p.deliver(txs, answers) {
-			complete = false
-		}
+		p.deliver(txs, answers)
 	}
-	return complete
 }
 
 func (p *receiptPoll) chunks() [][]common.Hash {
@@ -204,8 +203,8 @@ func (p *receiptPoll) chunks() [][]common.Hash {
 	return out
 }
 
-// deliver hands the receipts out; complete when no answer was an error.
-func (p *receiptPoll) deliver(txs []common.Hash, answers []Answer[*Receipt]) (complete bool) {
+// deliver hands the receipts out.
+func (p *receiptPoll) deliver(txs []common.Hash, answers []Answer[*Receipt]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last = nil
@@ -221,5 +220,4 @@ func (p *receiptPoll) deliver(txs []common.Hash, answers []Answer[*Receipt]) (co
 		ch <- a.Value // has room: each waiter gets one receipt
 		delete(p.waiting, txs[i])
 	}
-	return p.last == nil
 }

@@ -46,7 +46,8 @@ func Run(ctx context.Context, stop <-chan struct{}, o Options) (*Outcome, error)
 		return out, err
 	}
 	defer logFile.Close()
-	o.Log = slog.New(tee{o.Log.Handler(), slog.NewTextHandler(logFile, nil)})
+	file := slog.NewTextHandler(logFile, nil)
+	o.Log = slog.New(tee{o.Log.Handler(), file})
 	o.Log.Info("run starts", "dir", run.Dir, "seed", o.Seed, "version", o.Version, "command", o.Command)
 
 	rec, err := history.Create(run.Path(store.HistoryFile))
@@ -56,11 +57,12 @@ func Run(ctx context.Context, stop <-chan struct{}, o Options) (*Outcome, error)
 	t := &test{o: o, run: run, log: o.Log, journal: &journal{rec: rec, meter: newMeter()}}
 	lived := t.live(ctx, stop)
 	out.Dirty, out.Interrupted, out.Kept = t.dirty, t.interrupted, t.kept
+	// The person at the terminal is told of these in other words.
 	if lived != nil {
-		o.Log.Error("run failed", "err", lived)
+		slog.New(file).Error("run failed", "err", lived)
 	}
 	if out.Interrupted {
-		o.Log.Warn("run was interrupted before its time")
+		slog.New(file).Warn("run was interrupted before its time")
 	}
 	if err := rec.Close(); err != nil {
 		lived = errors.Join(lived, fmt.Errorf("history %q is not complete: %w", run.Path(store.HistoryFile), err))

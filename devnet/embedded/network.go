@@ -80,6 +80,9 @@ func (n *Network) open(ctx context.Context, supervised bool) error {
 		return err
 	}
 	n.state, n.old = state, state.Subnet.Prefix != ""
+	if err := enoughFiles(len(state.Names)); err != nil {
+		return err
+	}
 	if state.Owner, err = devnet.Lookup(os.Getpid()); err != nil {
 		return err
 	}
@@ -145,14 +148,23 @@ func (n *Network) prepare() error {
 		}
 		s.Nodes = append(s.Nodes, s.Subnet.node(i, name, cfg.Dir, logPath(n.dir, name)))
 		n.nodes = append(n.nodes, &node{Node: s.Nodes[i]})
-		group.Go(func() error {
-			if err := validator.Init(cfg); err != nil {
-				return fmt.Errorf("node %s: %w", name, err)
-			}
-			return nil
-		})
+		group.Go(func() error { return initialise(cfg) })
 	}
 	return group.Wait().ErrorOrNil()
+}
+
+// initialise makes a node's databases. They panic where the system refuses them
+// something, open files for one, and here that would end everybody.
+func initialise(cfg validator.Config) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("node %s: %v", cfg.Name, p)
+		}
+	}()
+	if err := validator.Init(cfg); err != nil {
+		return fmt.Errorf("node %s: %w", cfg.Name, err)
+	}
+	return nil
 }
 
 func (n *Network) config(i int) validator.Config {

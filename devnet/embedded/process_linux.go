@@ -12,6 +12,20 @@ import (
 
 func supported() error { return nil }
 
+// enoughFiles returns why that many validators cannot work with the open files
+// that this process may have, and that each validator inherits.
+func enoughFiles(nodes int) error {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return fmt.Errorf("limit of open files: %w", err)
+	}
+	// A validator's databases, ports and clients, and here the links of all pairs.
+	if need := uint64(256 + 16*nodes*nodes); limit.Cur < need {
+		return fmt.Errorf("limit of open files is %d: %d validators need %d, see ulimit -n", limit.Cur, nodes, need)
+	}
+	return nil
+}
+
 // self is this program, also when its file has been deleted, as go run does.
 const self = "/proc/self/exe"
 

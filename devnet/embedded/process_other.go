@@ -15,6 +15,8 @@ var errNotLinux = errors.New("the embedded devnet needs Linux: its nodes must di
 
 func supported() error { return errNotLinux }
 
+func enoughFiles(int) error { return errNotLinux }
+
 type spawner struct{}
 
 func newSpawner() *spawner { return &spawner{} }

@@ -145,7 +145,7 @@ func (f Fault) problem(h *history.History) (text string, dirty bool) {
 
 func hasEvidence(op *history.Op) bool {
 	v, _ := op.Value.Field("evidence")
-	return !v.IsNil()
+	return v.Kind() == history.Map && len(v.Elems()) > 0
 }
 
 // errorClass and errorText read an :error of the form [:class "text"].

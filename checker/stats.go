@@ -110,6 +110,10 @@ func (c stats) Check(ctx context.Context, h *history.History) Result {
 	for _, f := range sortedKeys(byF) {
 		r.Stats = append(r.Stats, Stat{Name: f, Value: byF[f].describe(runLength(h, phases))})
 	}
+	if at := disordered(h); at >= 0 {
+		r.Reason = fmt.Sprintf("line %d of the history has :index %d: lines were moved, lost or added after jepgo wrote it", at+1, h.Ops[at].Index)
+		return r
+	}
 	problems := c.problems(byF, okIn, len(phases) > 0)
 	early := EndsEarly(h)
 	if len(problems) > 0 {
@@ -117,11 +121,26 @@ func (c stats) Check(ctx context.Context, h *history.History) Result {
 		return r
 	}
 	if early != "" {
-		r.Warnings = []string{"the run was stopped before its time"}
+		r.Reason = early + ", so what its last reads would have shown is not known"
+		return r
 	}
 	r.Verdict = Valid
 	r.Reason = fmt.Sprintf("every operation had successes, %d in all", okIn["run"]+okIn["heal"]+okIn["final"])
 	return r
+}
+
+// disordered returns the first op of a history of jepgo's own that is not where
+// its index says, or -1. jepgo numbers its lines from 0 without a gap.
+func disordered(h *history.History) int {
+	if _, ours := ReadTest(h); !ours {
+		return -1
+	}
+	for i := range h.Ops {
+		if at := h.Ops[i].Index; at != history.Absent && at != int64(i) {
+			return i
+		}
+	}
+	return -1
 }
 
 // advice is what helps a run that stayed below its floor.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -81,15 +82,17 @@ func (t *test) converge(ctx context.Context) error {
 
 // heads asks every node for its latest block number.
 func (t *test) heads(ctx context.Context, heads map[string]int64) error {
+	var errs []error
 	for _, c := range t.clients {
 		h, err := c.HeaderAt(ctx, client.Latest)
 		if err != nil {
 			delete(heads, c.Name())
-			return err
+			errs = append(errs, err)
+			continue
 		}
 		heads[c.Name()] = int64(h.Number)
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // agree reports whether every node has the same block at height n; answered is

@@ -57,7 +57,9 @@ func (t *test) live(ctx context.Context, stop <-chan struct{}) (err error) {
 	}()
 	defer func() { err = errors.Join(err, t.closeNetwork()) }()
 
-	if err := t.setup(early); err != nil {
+	bounded, release := context.WithTimeout(early, setupBound)
+	defer release()
+	if err := t.setup(bounded); err != nil {
 		if t.interrupted = early.Err() != nil; t.interrupted {
 			return nil
 		}
@@ -77,8 +79,8 @@ func (t *test) live(ctx context.Context, stop <-chan struct{}) (err error) {
 	if err := t.final(ctx); err != nil {
 		return err
 	}
-	if t.interrupted {
-		return nil
+	if ctx.Err() != nil {
+		return nil // left in the middle of the final reads
 	}
 	return t.journal.phase(phaseEnd)
 }
@@ -199,6 +201,9 @@ func (t *test) final(ctx context.Context) error {
 	}
 	return nil
 }
+
+// setupBound is how long it may take to have a network, funds and contracts.
+const setupBound = 5 * time.Minute
 
 // finalBound is how long the final reads may take in all. It is generous: a
 // long run has many blocks to walk, and the walk is what the forks and the

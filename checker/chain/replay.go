@@ -67,10 +67,18 @@ func (c replay) Check(ctx context.Context, h *history.History) checker.Result {
 	if r.odd > 0 {
 		found.warn("%s cannot be read", plural(r.odd, "list of transactions"))
 	}
-	return found.result(c.Name(), r.executed+r.peeks+r.strong,
+	result := found.result(c.Name(), r.executed+r.peeks+r.strong,
 		fmt.Sprintf("%s of %s, %s and %s are what the chain's own order makes of them",
 			plural(r.executed, "transaction"), plural(len(r.order)-r.gaps, "block"), plural(r.peeks, "local read"), plural(r.strong, "strong op")),
 		"no transaction, and no op that names a block that could be replayed", stats)
+	if result.Verdict == checker.Valid && r.final && r.gaps+r.odd+r.unjudged > 0 {
+		// Where every block is final the walk has them all; what it lacks hides
+		// whatever came after it.
+		result.Verdict = checker.Unknown
+		result.Reason = fmt.Sprintf("the walk over the chain is not complete: blocks with a gap below them: %d, lists of transactions that cannot be read: %d, ops not judged for it: %d",
+			r.gaps, r.odd, r.unjudged)
+	}
+	return result
 }
 
 type replayer struct {

@@ -40,7 +40,10 @@ func (r *replayer) judgePeek(op *history.Op, i int) {
 	named, placed := ReadPlace(op)
 	b := r.blocks[named.H]
 	peek, ok := readOp(op.F, op.Value, &r.values)
-	if !placed || b == nil || !b.traced || !ok {
+	if !placed || named.N < r.first {
+		return // the node moved on while it answered (session counts these), or there was no register yet
+	}
+	if b == nil || !b.traced || !ok {
 		r.unjudged++
 		return
 	}

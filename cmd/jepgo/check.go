@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -78,10 +77,12 @@ func checkOne(cmd *cobra.Command, path string, o runner.JudgeOptions, asJSON, fu
 	if full {
 		j.Text(cmd.ErrOrStderr())
 	}
+	line := append([]byte(j.Line()), '\n')
 	if asJSON {
-		cmd.OutOrStdout().Write(j.JSON())
-	} else {
-		fmt.Fprintln(cmd.OutOrStdout(), j.Line())
+		line = j.JSON()
+	}
+	if _, err := cmd.OutOrStdout().Write(line); err != nil {
+		return statusOf(err, cmd.ErrOrStderr())
 	}
 	return statusOf(verdictStatus(j.Verdict), cmd.ErrOrStderr())
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -44,7 +45,9 @@ func Attach(ctx context.Context, urls []string) (*Network, error) {
 	errs := make([]error, len(urls))
 	for i, raw := range urls {
 		errs[i] = checkURL(raw)
-		if errs[i] == nil && slices.Contains(urls[:i], raw) {
+		if errs[i] == nil && slices.ContainsFunc(urls[:i], func(other string) bool {
+			return strings.TrimRight(other, "/") == strings.TrimRight(raw, "/") // one node would pass for two
+		}) {
 			errs[i] = fmt.Errorf("--rpc %q: given twice, expected a URL for each node", raw)
 		}
 		n.nodes[i] = devnet.Node{Name: "n" + strconv.Itoa(i+1), HTTP: raw}

@@ -127,3 +127,19 @@ func TestMovedLinesAreNotJudged(t *testing.T) {
 		t.Errorf("two lines gone: %v: %q", r.Verdict, r.Reason)
 	}
 }
+
+// TestSilentNodeIsNotApproved: each node of the run is asked at the end.
+func TestSilentNodeIsNotApproved(t *testing.T) {
+	text := `{:index 0 :type :info :process :jepgo :f :test :value {:profile :bft :nodes ["n1" "n2"]}}
+{:index 1 :type :info :process :jepgo :f :phase :value :run}
+{:index 2 :type :invoke :process 0 :f :head} {:index 3 :type :ok :process 0 :f :head :node "n1"}
+{:index 4 :type :info :process :jepgo :f :phase :value :final}
+{:index 5 :type :invoke :process 0 :f :block} {:index 6 :type :ok :process 0 :f :block :node "n1"}
+{:index 7 :type :invoke :process 0 :f :block} {:index 8 :type :ok :process 0 :f :block :node "n2"}
+{:index 9 :type :info :process :jepgo :f :phase :value :end}`
+	for history, want := range map[string]Verdict{text: Valid, strings.ReplaceAll(text, `:node "n2"`, `:node "n1"`): Unknown} {
+		if r := Stats(Floor{Run: 1}).Check(context.Background(), read(t, history)); r.Verdict != want {
+			t.Errorf("%v, want %v: %q", r.Verdict, want, r.Reason)
+		}
+	}
+}

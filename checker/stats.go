@@ -57,6 +57,7 @@ func (c stats) Check(ctx context.Context, h *history.History) Result {
 	phases := Phases(h)
 	byF := make(map[string]*tally)
 	okIn := make(map[string]int)
+	answered := make(map[string]bool) // nodes, in the phase :final
 	next := 0
 	phase := ""
 	if len(phases) == 0 {
@@ -91,6 +92,9 @@ func (c stats) Check(ctx context.Context, h *history.History) Result {
 		case history.OK:
 			t.ok++
 			okIn[phase]++
+			if phase == "final" {
+				answered[op.Node] = true
+			}
 			if phase == "run" {
 				t.okInRun++
 			}
@@ -109,6 +113,14 @@ func (c stats) Check(ctx context.Context, h *history.History) Result {
 	}
 	for _, f := range sortedKeys(byF) {
 		r.Stats = append(r.Stats, Stat{Name: f, Value: byF[f].describe(runLength(h, phases))})
+	}
+	if info, ours := ReadTest(h); ours && EndsEarly(h) == "" {
+		for _, node := range info.Nodes {
+			if !answered[node] {
+				r.Reason = fmt.Sprintf("node %s answered nothing in phase final, so what it holds in the end is not known", node)
+				return r
+			}
+		}
 	}
 	if at := disordered(h); at >= 0 {
 		r.Reason = fmt.Sprintf("line %d of the history has :index %d: lines were moved, lost or added after jepgo wrote it", at+1, h.Ops[at].Index)

@@ -143,3 +143,23 @@ func TestSilentNodeIsNotApproved(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyEvidenceIsNone: evidence says what was measured, or it is none.
+func TestEmptyEvidenceIsNone(t *testing.T) {
+	text := `{:type :info :process :jepgo :f :test :value {:profile :bft :nemesis [:kill]}}
+{:type :info :process :nemesis :f :kill :value ["n2"]}
+{:type :info :process :nemesis :f :kill :value {:targets ["n2"] :requested 1 :measured 2 :evidence {"n2" {:gone true}}}}
+{:type :info :process :nemesis :f :start :value ["n2"]}
+{:type :info :process :nemesis :f :start :value {:targets ["n2"] :requested 3 :measured 4 :evidence {"n2" {:ready true}}}}
+{:type :info :process :jepgo :f :phase :value :end}`
+	for _, evidence := range []string{`{"n2" {:gone true}}`, `{}`, `false`} {
+		want := Unknown
+		if evidence != `{}` && evidence != `false` {
+			want = Valid
+		}
+		h := read(t, strings.Replace(text, `{"n2" {:gone true}}`, evidence, 1))
+		if r := NemesisFaults().Check(context.Background(), h); r.Verdict != want {
+			t.Errorf("evidence %s: %v, want %v: %q", evidence, r.Verdict, want, r.Reason)
+		}
+	}
+}

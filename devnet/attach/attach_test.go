@@ -106,6 +106,7 @@ func TestAttachRefuses(t *testing.T) {
 		{"another scheme", []string{"ws://127.0.0.1:8546"}, []string{`--rpc "ws://127.0.0.1:8546"`, "http://"}},
 		{"no host", []string{"http:///x"}, []string{`--rpc "http:///x"`, "no host"}},
 		{"the same twice", []string{good, good}, []string{good, "twice"}},
+		{"the same with a slash", []string{good, good + "/"}, []string{good + "/", "twice"}},
 		{"nobody there", []string{good, dead}, []string{dead, "refused"}},
 		{"a web page", []string{page.URL}, []string{page.URL, "eth_chainId"}},
 		{"no block 0", []string{pruned.URL}, []string{pruned.URL, "block 0"}},

@@ -350,7 +350,17 @@ func TestLiveUpStatusDown(t *testing.T) {
 	for name, id := range second.Processes {
 		eventually(t, name+" to die with the supervisor", func() bool { return !devnet.Alive(id) })
 	}
-	up()
+	third := up()
+	// A supervisor without any node is no devnet that is up.
+	for name, id := range third.Processes {
+		if err := devnet.Signal(id, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, name+" to die", func() bool { return !devnet.Alive(id) })
+	}
+	if last := up(); last.Owner == third.Owner {
+		t.Errorf("up left the nodes down under supervisor %s", last.Owner)
+	}
 }
 
 // The directory of a test is handed over to a supervisor, and Down leaves a

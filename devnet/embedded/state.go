@@ -79,6 +79,16 @@ func newState(o Options) *State {
 // running reports whether the process that owns the network is there.
 func (s *State) running() bool { return s.Owner.PID != 0 && devnet.Alive(s.Owner) }
 
+// anyAlive reports whether the process of at least one node is there.
+func (s *State) anyAlive() bool {
+	for _, id := range s.Processes {
+		if devnet.Alive(id) {
+			return true
+		}
+	}
+	return false
+}
+
 // readState reads devnet.json; the error is fs.ErrNotExist when dir has none.
 func readState(dir string) (*State, error) {
 	path := filepath.Join(dir, stateFile)

@@ -22,7 +22,7 @@ type UpOptions = Options
 // Up starts a devnet in the background, on the data in its directory if it has
 // some, and returns when all nodes have made a block: it then belongs to a
 // supervisor process of its own, which outlives the caller. When it is up already
-// nothing changes. On an error, or when ctx ends first, what was started is
+// nothing changes, unless not one of its nodes is left: then it starts anew. On an error, or when ctx ends first, what was started is
 // stopped.
 func Up(ctx context.Context, opts UpOptions) (*State, error) {
 	if err := supported(); err != nil {
@@ -50,7 +50,14 @@ func Up(ctx context.Context, opts UpOptions) (*State, error) {
 			if !state.Supervised {
 				return nil, fmt.Errorf("directory %q: its devnet is run by process %d, which is a test", dir, state.Owner.PID)
 			}
-			return awaitReady(ctx, dir, state.Owner)
+			owner := state.Owner
+			if state, err = awaitReady(ctx, dir, owner); err != nil || state.anyAlive() {
+				return state, err
+			}
+			// No node is left, as while a killed supervisor is still on its way out.
+			if err := end(ctx, owner); err != nil {
+				return nil, err
+			}
 		}
 		state, err = startSupervisor(ctx, dir)
 		if err == nil || ctx.Err() != nil {

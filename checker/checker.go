@@ -57,6 +57,29 @@ type Anomaly struct {
 	Message string   // one or more full sentences for the person at the terminal
 	Witness []Ref    // the ops that show it, in history order
 	Nodes   []string // nodes involved
+
+	// Steps is the cycle of an isolation anomaly: each Step's To is the next one's
+	// From, and the last leads back to the first.
+	Steps []Step
+	// Order is the longest order of operations that works, State what the object
+	// holds after it, and Blocked says of each operation that was open then why it
+	// cannot be the next one: for an object that is not linearizable.
+	Order   []Ref
+	State   string
+	Blocked []Blocked
+}
+
+// Step is one edge of a cycle of transactions: From comes before To.
+type Step struct {
+	From, To int    // positions of the transactions in the history: of the completion, or the invocation where there is none
+	Rel      string // ww, wr, rw, process, realtime; wwp, wrp, rwp through a predicate
+	Why      string // a sentence: "T1 observed T2's append of 3 to key 8"
+}
+
+// Blocked is an operation that cannot come next.
+type Blocked struct {
+	Ref
+	Why string // "reads 3, but the register holds 4"
 }
 
 // Ref points at one op of the history.

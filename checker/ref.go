@@ -10,17 +10,22 @@ import (
 // Positions outside the history, such as the -1 of a missing half of a pair, are
 // left out.
 func Refs(h *history.History, positions ...int) []Ref {
-	positions = slices.Clone(positions)
-	slices.Sort(positions)
-	positions = slices.Compact(positions)
+	positions = sortedPositions(positions)
 	refs := make([]Ref, 0, len(positions))
 	for _, at := range positions {
-		if at < 0 || at >= len(h.Ops) {
+		if at >= len(h.Ops) {
 			continue
 		}
 		refs = append(refs, Ref{Index: at, Op: h.Ops[at].String()})
 	}
 	return refs
+}
+
+// sortedPositions returns those that are not negative, in order and each once.
+func sortedPositions(positions []int) []int {
+	positions = slices.DeleteFunc(slices.Clone(positions), func(at int) bool { return at < 0 })
+	slices.Sort(positions)
+	return slices.Compact(positions)
 }
 
 // ShortHash is a block or transaction hash for prose: its first and last digits.

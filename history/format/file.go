@@ -1,0 +1,71 @@
+package format
+
+import (
+	"context"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+// Traits is what a format says about how its histories are to be judged. The
+// zero Traits says nothing.
+type Traits struct {
+	// NilAbsent: a read of nil saw that the key is absent. Otherwise it saw nothing.
+	NilAbsent bool
+	// Keyed: the value of every client op is [key value].
+	Keyed bool
+	// Model is the kind of history, as the checkers call it: cas-register, kv,
+	// rw-register, register; "" where the format holds any kind.
+	Model string
+	// NoRealtime: the order of ops in the file is the order within each process
+	// and says nothing between processes.
+	NoRealtime bool
+	// InitialTxn: the first op of the file wrote the initial state, and comes before
+	// every other op.
+	InitialTxn bool
+}
+
+// File is an open history. It is for one goroutine.
+type File struct {
+	format string
+	traits Traits
+	body   body
+}
+
+// body is the history in a File.
+type body interface {
+	each(ctx context.Context, take func(*history.Event) error) error
+	head(n int) *history.History
+	source() history.Source
+	cut() *history.CutError
+	history() (*history.History, error)
+	close() error
+}
+
+// Format returns the name of the format, one of Names.
+func (f *File) Format() string { return f.format }
+
+// Traits returns what the format says about its histories.
+func (f *File) Traits() Traits { return f.traits }
+
+// Each calls take with every event in order, from the first one on each time it
+// is called, and stops at the first error. The event is valid until take returns.
+func (f *File) Each(ctx context.Context, take func(*history.Event) error) error {
+	return f.body.each(ctx, take)
+}
+
+// Head returns the first n ops, or all where there are fewer. It ends before what
+// cannot be read: Each and History say what that is.
+func (f *File) Head(n int) *history.History { return f.body.head(n) }
+
+// Source gives back ops by their position, and may read the file again.
+func (f *File) Source() history.Source { return f.body.source() }
+
+// Cut is not nil when the file was found to end in the middle of an op. Everything
+// before it was kept. It is known when Each or History have returned.
+func (f *File) Cut() *history.CutError { return f.body.cut() }
+
+// History reads everything into memory. An error comes with the ops before it.
+func (f *File) History() (*history.History, error) { return f.body.history() }
+
+// Close ends the use of f.
+func (f *File) Close() error { return f.body.close() }

@@ -29,14 +29,19 @@ func Compose(ctx context.Context, h *history.History, checkers ...Checker) ([]Re
 		})
 	}
 	wait.Wait()
+	return results, worstOf(results)
+}
+
+// worstOf is the worst of the verdicts, Unknown for none.
+func worstOf(results []Result) Verdict {
 	if len(results) == 0 {
-		return results, Unknown
+		return Unknown
 	}
 	worst := results[0].Verdict
 	for _, r := range results[1:] {
 		worst = Worst(worst, r.Verdict)
 	}
-	return results, worst
+	return worst
 }
 
 // safely holds one checker to its contract.
@@ -48,10 +53,21 @@ func safely(ctx context.Context, h *history.History, c Checker) (r Result) {
 		}
 	}()
 	name = c.Name()
+	return guard(ctx, name, func() Result { return c.Check(ctx, h) })
+}
+
+// guard runs what judges under that name: it is not begun when ctx has ended, a
+// panic is Unknown, and so is valid without facts.
+func guard(ctx context.Context, name string, judge func() Result) (r Result) {
+	defer func() {
+		if p := recover(); p != nil {
+			r = Result{Checker: name, Reason: fmt.Sprintf("checker panicked: %v", p)}
+		}
+	}()
 	if ctx.Err() != nil {
 		return Ended(ctx, name)
 	}
-	r = c.Check(ctx, h)
+	r = judge()
 	if r.Checker == "" {
 		r.Checker = name
 	}

@@ -14,18 +14,24 @@ import (
 // Judgement is what all checkers together say of one history.
 type Judgement struct {
 	File       string // as the user named it
+	Format     string // of the file, "" when it was not read from one
 	Model      string // which rules judged it
+	Because    string // why those rules
 	Verdict    checker.Verdict
 	Results    []checker.Result
 	NotClaimed []string // what was deliberately not judged, and why
 	Ops        int
 	Elapsed    time.Duration
+	Undecided  string            // why no checker judged it, "" when some did
 	Cut        *history.CutError // not nil when the history ends early
 }
 
 // Reason is one short sentence: the first anomaly, else why it is unknown, else
 // what was compared.
 func (j *Judgement) Reason() string {
+	if j.Undecided != "" {
+		return oneLine(j.Undecided)
+	}
 	var facts int
 	for _, want := range []checker.Verdict{checker.Invalid, checker.Unknown} {
 		for _, r := range j.Results {

@@ -10,6 +10,7 @@ import (
 	"github.com/jepgo/jepgo/devnet/embedded"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
+	"github.com/jepgo/jepgo/usage"
 )
 
 // Heal undoes what the ledgers of the runs below root still hold, and ends the
@@ -53,7 +54,7 @@ func pending(run *store.Run) bool {
 func healLeftovers(ctx context.Context, root string, log *slog.Logger) error {
 	runs, err := store.List(root)
 	if err != nil {
-		return usage("--store: %w", err)
+		return usage.Errorf("--store: %w", err)
 	}
 	for _, run := range runs {
 		healed, err := nemesis.Heal(ctx, run.Dir)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/client"
 	"github.com/jepgo/jepgo/history"
 	"github.com/jepgo/jepgo/store"
@@ -26,7 +27,7 @@ type test struct {
 
 	net       *network
 	clients   []*client.Client
-	profile   workloads.Profile
+	profile   claims.Profile
 	instances []workloads.Instance
 	threads   []workloads.Thread // of the main phase, in the order of their process ids
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/crypto"
 
+	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/client"
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/attach"
@@ -18,6 +19,7 @@ import (
 	"github.com/jepgo/jepgo/history"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
+	"github.com/jepgo/jepgo/usage"
 	"github.com/jepgo/jepgo/workloads"
 )
 
@@ -52,7 +54,7 @@ func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*ne
 	if len(t.o.RPC) > 0 {
 		n, err := attach.Attach(ctx, t.o.RPC)
 		if err != nil {
-			return nil, usage("%w", err)
+			return nil, usage.Errorf("%w", err)
 		}
 		return &network{Network: n}, nil
 	}
@@ -87,18 +89,18 @@ func (t *test) fund(ctx context.Context, accounts *client.Accounts) error {
 	}
 	t.log.Info("funding sender accounts", "accounts", t.senders())
 	if err := accounts.Fund(ctx, t.clients[0], key, t.senders()); err != nil {
-		return usage("--key: %w", err)
+		return usage.Errorf("--key: %w", err)
 	}
 	return nil
 }
 
 // findProfile says which claims are fair.
-func (t *test) findProfile(ctx context.Context) (workloads.Profile, error) {
+func (t *test) findProfile(ctx context.Context) (claims.Profile, error) {
 	if t.o.Claim != "" {
-		return workloads.ParseProfile(t.o.Claim)
+		return claims.ParseProfile(t.o.Claim)
 	}
 	if t.net.embedded != nil {
-		return workloads.ParseProfile("bft")
+		return claims.ParseProfile("bft")
 	}
 	return workloads.Detect(ctx, t.clients)
 }

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -11,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
+	"github.com/jepgo/jepgo/usage"
 	"github.com/jepgo/jepgo/workloads"
 )
 
@@ -45,50 +46,37 @@ type Options struct {
 	threads int
 }
 
-// UsageError is a fault of whoever gave the options.
-type UsageError struct{ err error }
-
-func (e *UsageError) Error() string { return e.err.Error() }
-func (e *UsageError) Unwrap() error { return e.err }
-
-// Usage returns a *UsageError.
-func Usage(format string, args ...any) error { return usage(format, args...) }
-
-func usage(format string, args ...any) error {
-	return &UsageError{fmt.Errorf(format, args...)}
-}
-
-// Check reports the first option that cannot be used, as a *UsageError that
+// Check reports the first option that cannot be used, as a *usage.Error that
 // names its flag. Nothing has been started or written when it fails.
 func (o *Options) Check() error {
 	for _, name := range o.Workloads {
 		if _, err := workloads.Get(name); err != nil {
-			return usage("--workload: %w", err)
+			return usage.Errorf("--workload: %w", err)
 		}
 	}
 	faults, err := nemesis.Parse(o.Nemesis)
 	if err != nil {
-		return usage("--nemesis: %w", err)
+		return usage.Errorf("--nemesis: %w", err)
 	}
 	if o.Claim != "" {
-		if _, err := workloads.ParseProfile(o.Claim); err != nil {
-			return usage("--claim: %w", err)
+		if _, err := claims.ParseProfile(o.Claim); err != nil {
+			return usage.Errorf("--claim: %w", err)
 		}
 	}
 	if err := store.CheckName(o.Name); err != nil {
-		return usage("--name: %w", err)
+		return usage.Errorf("--name: %w", err)
 	}
 	switch {
 	case len(o.Workloads) == 0:
-		return usage("--workload is empty: want at least one name")
+		return usage.Errorf("--workload is empty: want at least one name")
 	case o.Time <= 0:
-		return usage("--time %s: want a duration above zero, such as 60s", o.Time)
+		return usage.Errorf("--time %s: want a duration above zero, such as 60s", o.Time)
 	case o.Interval <= 0:
-		return usage("--nemesis-interval %s: want a duration above zero, such as 10s", o.Interval)
+		return usage.Errorf("--nemesis-interval %s: want a duration above zero, such as 10s", o.Interval)
 	case o.Rate < 0 || math.IsNaN(o.Rate) || math.IsInf(o.Rate, 0):
-		return usage("--rate %g: want operations a second, or 0 for no limit", o.Rate)
+		return usage.Errorf("--rate %g: want operations a second, or 0 for no limit", o.Rate)
 	case o.OpTimeout <= 0:
-		return usage("operation timeout %s: want a duration above zero", o.OpTimeout)
+		return usage.Errorf("operation timeout %s: want a duration above zero", o.OpTimeout)
 	}
 	nodes := o.Nodes
 	if len(o.RPC) > 0 {
@@ -97,15 +85,15 @@ func (o *Options) Check() error {
 			return err
 		}
 	} else if nodes < 1 || nodes > MaxNodes {
-		return usage("--nodes %d: want 1 to %d", nodes, MaxNodes)
+		return usage.Errorf("--nodes %d: want 1 to %d", nodes, MaxNodes)
 	} else if o.Key != "" {
-		return usage("--key is for a running network: want --rpc URL,... with it")
+		return usage.Errorf("--key is for a running network: want --rpc URL,... with it")
 	}
 	if o.Bug != "" && !slices.Contains(Bugs(), o.Bug) {
-		return usage("--bug %q does not exist: want one of %s", o.Bug, strings.Join(Bugs(), ", "))
+		return usage.Errorf("--bug %q does not exist: want one of %s", o.Bug, strings.Join(Bugs(), ", "))
 	}
 	if err := nemesis.Check(faults, nodes, true); err != nil {
-		return usage("--nemesis: %w", err)
+		return usage.Errorf("--nemesis: %w", err)
 	}
 	o.threads, err = parseConcurrency(o.Concurrency, nodes)
 	return err
@@ -119,17 +107,17 @@ func (o *Options) checkAttached(faults bool) error {
 	for _, raw := range o.RPC {
 		u, err := url.Parse(raw)
 		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return usage("--rpc %q: want http://HOST:PORT", raw)
+			return usage.Errorf("--rpc %q: want http://HOST:PORT", raw)
 		}
 	}
 	if faults {
-		return usage("--nemesis %s: the nodes behind --rpc were not started by this run, so their processes and links are out of reach: want --nemesis none", o.Nemesis)
+		return usage.Errorf("--nemesis %s: the nodes behind --rpc were not started by this run, so their processes and links are out of reach: want --nemesis none", o.Nemesis)
 	}
 	if o.Bug != "" {
-		return usage("--bug %s: bugs are planted in the embedded devnet's nodes only: leave out --rpc", o.Bug)
+		return usage.Errorf("--bug %s: bugs are planted in the embedded devnet's nodes only: leave out --rpc", o.Bug)
 	}
 	if o.Keep {
-		return usage("--keep: the network behind --rpc is not jepgo's to stop or keep: leave it out")
+		return usage.Errorf("--keep: the network behind --rpc is not jepgo's to stop or keep: leave it out")
 	}
 	return nil
 }
@@ -160,5 +148,5 @@ func parseConcurrency(s string, nodes int) (int, error) {
 			return n, nil
 		}
 	}
-	return 0, usage("--concurrency %q: want a number of client threads such as 8, or 2n for twice the nodes, at most %d", s, maxThreads)
+	return 0, usage.Errorf("--concurrency %q: want a number of client threads such as 8, or 2n for twice the nodes, at most %d", s, maxThreads)
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jepgo/jepgo/usage"
 )
 
 func good() Options {
@@ -56,8 +58,8 @@ func TestBadOptions(t *testing.T) {
 			o := good()
 			c.change(&o)
 			err := o.Check()
-			var usage *UsageError
-			if !errors.As(err, &usage) {
+			var fault *usage.Error
+			if !errors.As(err, &fault) {
 				t.Fatalf("error %v, want a usage error", err)
 			}
 			for _, want := range c.want {

@@ -11,8 +11,10 @@ import (
 	"time"
 
 	"github.com/jepgo/jepgo/history"
+	"github.com/jepgo/jepgo/judge"
 	"github.com/jepgo/jepgo/report"
 	"github.com/jepgo/jepgo/store"
+	"github.com/jepgo/jepgo/usage"
 )
 
 // Outcome is what is left of a test that got as far as having a history.
@@ -38,7 +40,7 @@ func Run(ctx context.Context, stop <-chan struct{}, o Options) (*Outcome, error)
 	}
 	run, err := store.Create(o.Store, o.Name, time.Now())
 	if err != nil {
-		return nil, usage("--store: %w", err)
+		return nil, usage.Errorf("--store: %w", err)
 	}
 	out := &Outcome{Run: run}
 	logFile, err := os.OpenFile(run.Path(store.LogFile), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
@@ -85,7 +87,7 @@ func (out *Outcome) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j, err := Judge(ctx, h, JudgeOptions{})
+	j, err := judge.History(ctx, h, judge.Options{})
 	if err != nil {
 		return err
 	}

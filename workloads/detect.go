@@ -8,6 +8,7 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/client"
 )
 
@@ -24,9 +25,9 @@ const (
 // serves finalized; else longest-chain. A chain that makes no blocks is never
 // called bft: its equal tags may be chance. It takes three blocks' time, 30 s at
 // the most. The error is that of a node that never answered.
-func Detect(ctx context.Context, nodes []*client.Client) (Profile, error) {
+func Detect(ctx context.Context, nodes []*client.Client) (claims.Profile, error) {
 	if len(nodes) == 0 {
-		return Profile{}, errors.New("network has no nodes, want at least one")
+		return claims.Profile{}, errors.New("network has no nodes, want at least one")
 	}
 	limit, cancel := context.WithTimeout(ctx, detectPatience)
 	defer cancel()
@@ -55,15 +56,15 @@ func Detect(ctx context.Context, nodes []*client.Client) (Profile, error) {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return Profile{}, ctx.Err()
+		return claims.Profile{}, ctx.Err()
 	case failed != nil:
-		return Profile{}, failed
+		return claims.Profile{}, failed
 	case instant:
-		return ParseProfile("bft")
+		return claims.ParseProfile("bft")
 	case serves:
-		return ParseProfile("pos")
+		return claims.ParseProfile("pos")
 	}
-	return ParseProfile("longest-chain")
+	return claims.ParseProfile("longest-chain")
 }
 
 // finality is how a node's finalized follows its latest.

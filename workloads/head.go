@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jepgo/jepgo/checker"
-	"github.com/jepgo/jepgo/checker/chain"
 	"github.com/jepgo/jepgo/client"
 	"github.com/jepgo/jepgo/history"
 )
@@ -28,18 +26,6 @@ func head() Workload {
 		Doc: "A watcher on every node asks four times a second for latest, safe and finalized in one batch, and fills the heights " +
 			"that it missed by parent. At the end every height of the run is asked of every node.",
 		New: newHead,
-		Checkers: func(p Profile) []checker.Checker {
-			return []checker.Checker{chain.Fork(p.FinalTag), chain.Finality(p.FinalTag)}
-		},
-		NotClaimed: func(p Profile) []string {
-			switch p.FinalTag {
-			case client.Latest:
-				return nil
-			case "":
-				return []string{fmt.Sprintf("No block is claimed to be final: the profile %s has no final tag. Reorganisations are measured.", p.Name)}
-			}
-			return []string{fmt.Sprintf("Blocks above %s are not claimed to stay: under the profile %s the head may reorganise. Reorganisations are measured.", p.FinalTag, p.Name)}
-		},
 	}
 }
 

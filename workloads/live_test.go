@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/client"
 	"github.com/jepgo/jepgo/client/chaintest"
 	"github.com/jepgo/jepgo/history"
@@ -72,7 +73,7 @@ func testbed(t *testing.T, profile string, o chaintest.Options, senders int) (En
 	accounts := client.NewAccounts(t.Name())
 	o.Funded = accounts.Addresses(senders)
 	chain := chaintest.Start(t, o)
-	p, err := ParseProfile(profile)
+	p, err := claims.ParseProfile(profile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +155,7 @@ func TestWorkloadsOnARealChain(t *testing.T) {
 	if !ok {
 		t.Fatal("history has no :test op")
 	}
-	fair, notClaimed, err := Checkers(info)
+	fair, notClaimed, err := claims.Checkers(info)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +227,7 @@ func TestALieIsFound(t *testing.T) {
 			t.Fatalf("no ok %s", lie.f)
 		}
 		h.Ops[at].Value = history.Vec(h.Ops[at].Value.Elems()[0], history.Int(987654))
-		fair, _, err := Checkers(checker.TestInfo{Profile: "bft", Workloads: []string{"register"}})
+		fair, _, err := claims.Checkers(checker.TestInfo{Profile: "bft", Workloads: []string{"register"}})
 		if err != nil {
 			t.Fatal(err)
 		}

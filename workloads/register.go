@@ -10,9 +10,6 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/jepgo/jepgo/checker"
-	"github.com/jepgo/jepgo/checker/chain"
-	"github.com/jepgo/jepgo/checker/linear"
 	"github.com/jepgo/jepgo/client"
 	"github.com/jepgo/jepgo/history"
 )
@@ -26,20 +23,6 @@ func register() Workload {
 			"answers from its own state. Keys live for 40 transactions each, values of a key are unique. At the end the newest " +
 			"keys are read through every node, and the register transactions of every block are decoded.",
 		New: newRegister,
-		Checkers: func(p Profile) []checker.Checker {
-			out := []checker.Checker{chain.Replay(), chain.Session(), chain.Staleness()}
-			if p.FinalTag == client.Latest {
-				out = append(out, linear.Register(linear.Options{Keyed: true}))
-			}
-			return out
-		},
-		NotClaimed: func(p Profile) []string {
-			out := []string{"Local reads are not claimed to be linearizable: each node answers from its own height. Their staleness is measured."}
-			if p.FinalTag != client.Latest {
-				out = append(out, fmt.Sprintf("Transactions are not claimed to be linearizable: under the profile %s the head, which receipts come from, may reorganise.", p.Name))
-			}
-			return out
-		},
 	}
 }
 

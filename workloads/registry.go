@@ -1,7 +1,6 @@
-// Package workloads holds what jepgo does to a network, and what may fairly be
-// claimed of it: for each workload its contract, its generator, what the
-// completions of its operations mean, and the checkers that are fair for it
-// under each profile.
+// Package workloads holds what jepgo does to a network: for each workload its
+// contract, its generator, and what the completions of its operations mean. What
+// may fairly be claimed of it is in package claims.
 //
 // Every operation ends within its time limit, and every random choice comes from
 // the Rand of the environment; which answers a choice builds on (a cas expects
@@ -12,10 +11,7 @@ package workloads
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/jepgo/jepgo/checker"
 )
 
 // All lists the workloads by name. To add one, add it here.
@@ -43,39 +39,4 @@ func Get(name string) (Workload, error) {
 		}
 	}
 	return Workload{}, fmt.Errorf("workload %q does not exist, want one of %s", name, strings.Join(Names(), ", "))
-}
-
-// Checkers returns the checkers that are fair for a run of jepgo's own, each
-// name once, and as sentences what is not claimed. The run's profile is the one
-// that --claim named, if it was given.
-func Checkers(info checker.TestInfo) (fair []checker.Checker, notClaimed []string, err error) {
-	name := info.Claim
-	if name == "" {
-		name = info.Profile
-	}
-	p, err := ParseProfile(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(info.Workloads) == 0 {
-		return nil, nil, fmt.Errorf("history names no workload, want some of %s", strings.Join(Names(), ", "))
-	}
-	fair = []checker.Checker{checker.Stats(checker.Floor{}), checker.NemesisFaults(), checker.Converge()}
-	for _, name := range info.Workloads {
-		w, err := Get(name)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, c := range w.Checkers(p) {
-			if !slices.ContainsFunc(fair, func(other checker.Checker) bool { return other.Name() == c.Name() }) {
-				fair = append(fair, c)
-			}
-		}
-		for _, s := range w.NotClaimed(p) {
-			if !slices.Contains(notClaimed, s) {
-				notClaimed = append(notClaimed, s)
-			}
-		}
-	}
-	return fair, notClaimed, nil
 }

@@ -5,30 +5,26 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/client"
 	"github.com/jepgo/jepgo/history"
 )
 
-// Workload is one entry of the registry: what is done to the network, and what
-// may fairly be claimed of it.
+// Workload is one entry of the registry: what is done to the network.
+// Package claims has an entry of the same name.
 type Workload struct {
 	Name string
 	Doc  string // one paragraph for jepgo explain and --help
 	// New prepares the workload on a running network: it deploys contracts and
 	// returns once they can be used.
 	New func(ctx context.Context, env Env) (Instance, error)
-	// Checkers are those that are fair for it on a network of that profile.
-	Checkers func(p Profile) []checker.Checker
-	// NotClaimed lists, as sentences, what is deliberately not judged there.
-	NotClaimed func(p Profile) []string
 }
 
 // Env is what a workload is given.
 type Env struct {
 	Nodes       []*client.Client // one for each node, in the network's order; shared, safe for concurrent use
 	Accounts    *client.Accounts // funded senders
-	Profile     Profile
+	Profile     claims.Profile
 	Rand        *rand.Rand    // this workload's share of the run's seed; split it further, never share it between threads
 	Concurrency int           // client threads that submit transactions
 	OpTimeout   time.Duration // how long one operation may take before it is in doubt

@@ -15,9 +15,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/embedded"
 	"github.com/jepgo/jepgo/runner"
+	"github.com/jepgo/jepgo/usage"
 )
 
 // defaultDevnet is where a devnet of its own keeps its data.
@@ -48,20 +50,20 @@ func newDevnetUp() *cobra.Command {
 		Long: `Start a devnet of real nodes that runs until jepgo devnet down. On a directory
 that holds one already, its data is used again: the number of nodes, the seed
 and the bug are then those it was made with.`,
-		Args: noArgs,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.Nodes < 1 || o.Nodes > runner.MaxNodes {
-				return usageError("--nodes %d: want 1 to %d", o.Nodes, runner.MaxNodes)
+				return usage.Errorf("--nodes %d: want 1 to %d", o.Nodes, runner.MaxNodes)
 			}
 			if o.Bug != "" && !slices.Contains(runner.Bugs(), o.Bug) {
-				return usageError("--bug %q does not exist: want one of %s", o.Bug, strings.Join(runner.Bugs(), ", "))
+				return usage.Errorf("--bug %q does not exist: want one of %s", o.Bug, strings.Join(runner.Bugs(), ", "))
 			}
 			o.Seed = fmt.Sprint(seed)
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)
 			defer cancel()
 			state, err := embedded.Up(ctx, o)
 			if err != nil {
-				return usageError("%w", err)
+				return usage.Errorf("%w", err)
 			}
 			for flag, same := range map[string]bool{
 				"nodes": len(state.Names) == o.Nodes, "seed": state.Seed == o.Seed, "bug": state.Bug == o.Bug,
@@ -98,17 +100,17 @@ func newDevnetStatus() *cobra.Command {
 		Use:   "status",
 		Short: "Print each node's process, height and endpoints",
 		Long:  "Print each node's process, height and endpoints. Exit 0 when all nodes answer,\n1 when some do not, 2 when the devnet is not running.",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 15*time.Second)
 			defer cancel()
 			status, err := embedded.Status(ctx, dir)
 			if errors.Is(err, fs.ErrNotExist) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "jepgo: %q holds no devnet: see jepgo devnet up, or --dir\n", dir)
-				return exitError(exitUnknown)
+				return cli.Status(cli.Unknown)
 			}
 			if err != nil {
-				return usageError("%w", err)
+				return usage.Errorf("%w", err)
 			}
 			if asJSON {
 				if err := json.NewEncoder(cmd.OutOrStdout()).Encode(status); err != nil {
@@ -122,9 +124,9 @@ func newDevnetStatus() *cobra.Command {
 			switch {
 			case !status.Running:
 				fmt.Fprintf(cmd.ErrOrStderr(), "devnet %q is not running\n", dir)
-				return exitError(exitUnknown)
+				return cli.Status(cli.Unknown)
 			case !status.Healthy():
-				return exitError(exitInvalid)
+				return cli.Status(cli.Invalid)
 			}
 			return nil
 		},
@@ -139,16 +141,16 @@ func newDevnetDown() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the devnet; its data stays in its directory",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), time.Minute)
 			defer cancel()
 			err := embedded.Down(ctx, dir)
 			if errors.Is(err, fs.ErrNotExist) {
-				return usageError("%q holds no devnet: want the --dir that jepgo devnet up was given", dir)
+				return usage.Errorf("%q holds no devnet: want the --dir that jepgo devnet up was given", dir)
 			}
 			if err != nil {
-				return usageError("%w", err)
+				return usage.Errorf("%w", err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "devnet %s is down\n", dir)
 			return nil

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/jepgo/jepgo/runner"
 )
 
@@ -21,8 +22,8 @@ processes whose jepgo is gone. It is safe to run at any time, and twice. Exit 0
 only when each undo was verified. A run that is still alive heals by itself and
 is left alone: then the exit status is 3 if it has a fault in force.
 
-` + exitTable,
-		Args: noArgs,
+` + cli.ExitTable,
+		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			healed, err := runner.Heal(cmd.Context(), root, bound, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 			for _, line := range healed {
@@ -30,7 +31,7 @@ is left alone: then the exit status is 3 if it has a fault in force.
 			}
 			if err != nil {
 				fmt.Fprintf(cmd.ErrOrStderr(), "jepgo: dirty: %v\n", err)
-				return exitError(exitDirty)
+				return cli.Status(cli.Dirty)
 			}
 			if len(healed) == 0 {
 				fmt.Fprintln(cmd.OutOrStdout(), "nothing to heal")

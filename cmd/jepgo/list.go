@@ -8,7 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/jepgo/jepgo/store"
+	"github.com/jepgo/jepgo/usage"
 )
 
 func newList() *cobra.Command {
@@ -16,11 +18,11 @@ func newList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the runs in the store, the newest first",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			runs, err := store.List(root)
 			if err != nil {
-				return usageError("--store %q: %w", root, err)
+				return usage.Errorf("--store %q: %w", root, err)
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tSTART\tVERDICT\tREASON")

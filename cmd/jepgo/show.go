@@ -6,8 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/jepgo/jepgo/runner"
+	"github.com/jepgo/jepgo/cmd/cli"
+	"github.com/jepgo/jepgo/judge"
 	"github.com/jepgo/jepgo/store"
+	"github.com/jepgo/jepgo/usage"
 )
 
 func newShow() *cobra.Command {
@@ -15,10 +17,10 @@ func newShow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [RUN]",
 		Short: "Show one run: its configuration, its files and its judgement",
-		Long:  "Show one run. RUN is a run directory, or latest (the default), NAME or NAME/STAMP\nin the store. The judgement is made anew from the history.\n\n" + exitTable,
+		Long:  "Show one run. RUN is a run directory, or latest (the default), NAME or NAME/STAMP\nin the store. The judgement is made anew from the history.\n\n" + cli.ExitTable,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usageError("argument %q is one too many: want one run", args[1])
+				return usage.Errorf("argument %q is one too many: want one run", args[1])
 			}
 			return nil
 		},
@@ -29,7 +31,7 @@ func newShow() *cobra.Command {
 			}
 			run, err := store.Find(root, arg)
 			if err != nil {
-				return usageError("%w", err)
+				return usage.Errorf("%w", err)
 			}
 			out := cmd.OutOrStdout()
 			fmt.Fprintf(out, "run %s\n", run.Dir)
@@ -43,12 +45,12 @@ func newShow() *cobra.Command {
 			for _, e := range entries {
 				fmt.Fprintf(out, "  %s\n", e.Name())
 			}
-			j, err := runner.JudgeFile(cmd.Context(), run.Dir, runner.JudgeOptions{})
+			j, err := judge.File(cmd.Context(), run.Dir, judge.Options{})
 			if err != nil {
-				return usageError("%w", err)
+				return usage.Errorf("%w", err)
 			}
 			j.Text(out)
-			return verdictStatus(j.Verdict)
+			return cli.VerdictStatus(j.Verdict)
 		},
 	}
 	storeFlag(cmd, &root)

@@ -16,8 +16,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/jepgo/jepgo/claims"
+	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/runner"
+	"github.com/jepgo/jepgo/usage"
 	"github.com/jepgo/jepgo/workloads"
 )
 
@@ -46,9 +49,9 @@ Faults:
 Interrupt once (Ctrl-C): the load stops, faults are healed, the history is
 completed and judged. Interrupt twice: heal and leave.
 
-` + exitTable,
+` + cli.ExitTable,
 		Example: "  jepgo test --nemesis partition --time 60s\n  jepgo test --rpc http://127.0.0.1:8545,http://127.0.0.1:8546 --nemesis none --time 1m",
-		Args:    noArgs,
+		Args:    cli.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	fs := cmd.Flags()
@@ -69,15 +72,15 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.BoolVar(&f.asJSON, "json", false, "print one JSON object a run")
 	fs.BoolVar(&f.Keep, "keep", false, "leave the embedded devnet up (restarted on the same data); see jepgo devnet down")
 	fs.StringVar(&f.Bug, "bug", "", "start deliberately broken nodes: "+strings.Join(runner.Bugs(), ", "))
-	fs.StringVar(&f.Claim, "claim", "", "make the claims of this profile instead of the detected one's: "+strings.Join(workloads.ProfileNames(), ", "))
+	fs.StringVar(&f.Claim, "claim", "", "make the claims of this profile instead of the detected one's: "+strings.Join(claims.ProfileNames(), ", "))
 	fs.DurationVar(&f.OpTimeout, "op-timeout", 10*time.Second, "how long an operation may take before it is in doubt")
 	fs.StringVar(&f.logFormat, "log-format", "text", "format of the log on standard error: text or json")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "log only warnings and errors, no progress")
-	completeWith(cmd, "workload", workloads.Names())
-	completeWith(cmd, "nemesis", nemesis.Names())
-	completeWith(cmd, "bug", runner.Bugs())
-	completeWith(cmd, "claim", workloads.ProfileNames())
+	cli.CompleteWith(cmd, "workload", workloads.Names())
+	cli.CompleteWith(cmd, "nemesis", nemesis.Names())
+	cli.CompleteWith(cmd, "bug", runner.Bugs())
+	cli.CompleteWith(cmd, "claim", claims.ProfileNames())
 	return cmd
 }
 
@@ -87,37 +90,37 @@ func (f *testFlags) run(cmd *cobra.Command) error {
 	}
 	ctx, stop, done := interrupts(cmd.Context(), f.Log)
 	defer done()
-	worst := exitValid
+	worst := cli.Valid
 	for i := range f.count {
 		o := f.Options
 		o.Seed += uint64(i)
 		o.Command = f.replay(cmd, o.Seed)
 		out, err := runner.Run(ctx, stop, o)
 		status := f.report(cmd, out, err)
-		worst = worseStatus(worst, status)
-		if worst != exitValid {
+		worst = cli.Worse(worst, status)
+		if worst != cli.Valid {
 			break
 		}
 	}
-	if worst == exitValid {
+	if worst == cli.Valid {
 		return nil
 	}
-	return exitError(worst)
+	return cli.Status(worst)
 }
 
 // complete checks the flags that only the command knows and fills in the rest.
 func (f *testFlags) complete(cmd *cobra.Command) error {
 	if f.count < 1 {
-		return usageError("--test-count %d: want 1 or more", f.count)
+		return usage.Errorf("--test-count %d: want 1 or more", f.count)
 	}
 	if f.devnet != "embedded" {
-		return usageError("--devnet %q: want embedded (or --rpc URL,... for a running network)", f.devnet)
+		return usage.Errorf("--devnet %q: want embedded (or --rpc URL,... for a running network)", f.devnet)
 	}
 	if cmd.Flags().Changed("rpc") && cmd.Flags().Changed("nodes") {
-		return usageError("--nodes and --rpc exclude each other: a running network has the nodes that it has")
+		return usage.Errorf("--nodes and --rpc exclude each other: a running network has the nodes that it has")
 	}
 	if cmd.Flags().Changed("rpc") && len(f.RPC) == 0 {
-		return usageError("--rpc is empty: want http://HOST:PORT,...")
+		return usage.Errorf("--rpc is empty: want http://HOST:PORT,...")
 	}
 	f.Workloads = splitNames(f.workload)
 	log, err := newLog(cmd.ErrOrStderr(), f.logFormat, f.verbose, f.quiet)
@@ -131,7 +134,7 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 	f.Version = version()
 	if !f.quiet {
 		f.Progress = cmd.ErrOrStderr()
-		f.Terminal = isTerminal(cmd.ErrOrStderr())
+		f.Terminal = cli.IsTerminal(cmd.ErrOrStderr())
 	}
 	if err := f.Options.Check(); err != nil {
 		return err
@@ -163,14 +166,14 @@ func (f *testFlags) replay(cmd *cobra.Command, seed uint64) string {
 }
 
 func (f *testFlags) report(cmd *cobra.Command, out *runner.Outcome, err error) int {
-	status := exitValid
+	status := cli.Valid
 	if out != nil && out.Judgement != nil {
 		if f.asJSON {
 			cmd.OutOrStdout().Write(out.Judgement.JSON())
 		} else {
 			out.Judgement.Text(cmd.OutOrStdout())
 		}
-		status = statusOf(verdictStatus(out.Judgement.Verdict), cmd.ErrOrStderr())
+		status = cli.StatusOf(cli.VerdictStatus(out.Judgement.Verdict), "jepgo", cmd.ErrOrStderr())
 	}
 	if out != nil {
 		if !f.asJSON {
@@ -181,14 +184,14 @@ func (f *testFlags) report(cmd *cobra.Command, out *runner.Outcome, err error) i
 		}
 		for _, d := range out.Dirty {
 			fmt.Fprintf(cmd.ErrOrStderr(), "jepgo: dirty: %s (see jepgo heal --store %s)\n", d, f.Store)
-			status = worseStatus(status, exitDirty)
+			status = cli.Worse(status, cli.Dirty)
 		}
 		if out.Interrupted {
-			status = exitInterrupted
+			status = cli.Interrupted
 		}
 	}
 	if err != nil && (out == nil || !out.Interrupted || out.Judgement != nil) {
-		status = worseStatus(status, statusOf(err, cmd.ErrOrStderr()))
+		status = cli.Worse(status, cli.StatusOf(err, "jepgo", cmd.ErrOrStderr()))
 	}
 	return status
 }
@@ -233,7 +236,7 @@ func newLog(w io.Writer, format string, verbose, quiet bool) (*slog.Logger, erro
 	case "json":
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
-	return nil, usageError("--log-format %q: want text or json", format)
+	return nil, usage.Errorf("--log-format %q: want text or json", format)
 }
 
 // faultHelp lists the faults with what may follow their names.

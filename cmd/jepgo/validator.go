@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/jepgo/jepgo/devnet/embedded"
 )
 
@@ -17,7 +18,7 @@ func newValidator() *cobra.Command {
 		Use:    "validator",
 		Short:  "Run one validator of the embedded devnet in this process",
 		Hidden: true,
-		Args:   noArgs,
+		Args:   cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 			defer stop()
@@ -35,7 +36,7 @@ func newSupervisor() *cobra.Command {
 		Use:    "devnet-supervisor",
 		Short:  "Own the links and nodes of a devnet until SIGTERM",
 		Hidden: true,
-		Args:   noArgs,
+		Args:   cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
 			defer stop()

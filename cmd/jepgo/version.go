@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -12,7 +13,7 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of jepgo and of what it is built from",
-		Args:  noArgs,
+		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
 			fmt.Fprintf(out, "jepgo %s %s %s/%s\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)

@@ -1,10 +1,8 @@
-package workloads
+package claims
 
 import (
 	"fmt"
 	"strings"
-
-	"github.com/jepgo/jepgo/client"
 )
 
 // Profile is what kind of network this is, and so which claims are fair.
@@ -16,11 +14,17 @@ type Profile struct {
 	FinalTag string
 }
 
+// Block tags of the profiles.
+const (
+	latest    = "latest"
+	finalized = "finalized"
+)
+
 // Profiles lists the profiles. To add one, add it here.
 func Profiles() []Profile {
 	return []Profile{
-		{"bft", "What a node shows at latest is final, as on CometBFT or QBFT.", client.Latest},
-		{"pos", "The head may reorganise, what a node shows at finalized stays, as on Ethereum's proof of stake.", client.Finalized},
+		{"bft", "What a node shows at latest is final, as on CometBFT or QBFT.", latest},
+		{"pos", "The head may reorganise, what a node shows at finalized stays, as on Ethereum's proof of stake.", finalized},
 		{"longest-chain", "The head may reorganise and nothing is final by itself, as on Clique or proof of work.", ""},
 	}
 }

@@ -1,4 +1,4 @@
-package runner
+package judge
 
 import (
 	"os"
@@ -32,7 +32,7 @@ func TestJudgeJepsenHistory(t *testing.T) {
 		strings.Replace(staleRegister, ":ok, :f :read, :value 1", ":ok, :f :read, :value 2", 1): checker.Valid,
 		"": checker.Unknown, // nothing to judge
 	} {
-		j, err := JudgeFile(t.Context(), write(t, text), JudgeOptions{})
+		j, err := File(t.Context(), write(t, text), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,19 +47,19 @@ func TestJudgeRefuses(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
 		path string
-		o    JudgeOptions
+		o    Options
 		want string
 	}{
-		"no such model": {write(t, staleRegister), JudgeOptions{Model: "abacus"}, `--model "abacus"`},
-		"not jepgo's":   {write(t, staleRegister), JudgeOptions{Model: "chain"}, "--model chain"},
-		"unknown ops":   {write(t, `{:process 0, :type :ok, :f :dance, :value 1}`), JudgeOptions{}, ":dance"},
-		"bad initial":   {write(t, staleRegister), JudgeOptions{Initial: "{"}, "--initial"},
-		"binary":        {write(t, "\x7fELF\x02\x01\x01\x00\x00"), JudgeOptions{}, "line 1"},
-		"directory":     {dir, JudgeOptions{}, "history.edn"},
-		"no file":       {filepath.Join(dir, "none.edn"), JudgeOptions{}, "none.edn"},
+		"no such model": {write(t, staleRegister), Options{Model: "abacus"}, `--model "abacus"`},
+		"not jepgo's":   {write(t, staleRegister), Options{Model: "chain"}, "--model chain"},
+		"unknown ops":   {write(t, `{:process 0, :type :ok, :f :dance, :value 1}`), Options{}, ":dance"},
+		"bad initial":   {write(t, staleRegister), Options{Initial: "{"}, "--initial"},
+		"binary":        {write(t, "\x7fELF\x02\x01\x01\x00\x00"), Options{}, "line 1"},
+		"directory":     {dir, Options{}, "history.edn"},
+		"no file":       {filepath.Join(dir, "none.edn"), Options{}, "none.edn"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			j, err := JudgeFile(t.Context(), c.path, c.o)
+			j, err := File(t.Context(), c.path, c.o)
 			if err == nil {
 				t.Fatalf("judged %s", j.Verdict)
 			}

@@ -1,0 +1,69 @@
+// Package claims says what may fairly be claimed of a network: for each workload
+// and profile the checkers that judge it, and what is deliberately not judged.
+// It knows histories only, so that a program that judges them needs no chain.
+package claims
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jepgo/jepgo/checker"
+)
+
+// claim is what one workload's operations are held to.
+type claim struct {
+	workload string
+	// checkers are those that are fair on a network of that profile.
+	checkers func(p Profile) []checker.Checker
+	// notClaimed lists, as sentences, what is deliberately not judged there.
+	notClaimed func(p Profile) []string
+}
+
+// all lists the claims by workload. To add one, add it here.
+func all() []claim { return []claim{head(), register()} }
+
+// Workloads lists the names of the workloads that something is claimed of.
+func Workloads() []string {
+	var names []string
+	for _, c := range all() {
+		names = append(names, c.workload)
+	}
+	return names
+}
+
+// Checkers returns the checkers that are fair for a run of jepgo's own, each
+// name once, and as sentences what is not claimed. The run's profile is the one
+// that --claim named, if it was given.
+func Checkers(info checker.TestInfo) (fair []checker.Checker, notClaimed []string, err error) {
+	name := info.Claim
+	if name == "" {
+		name = info.Profile
+	}
+	p, err := ParseProfile(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(info.Workloads) == 0 {
+		return nil, nil, fmt.Errorf("history names no workload, want some of %s", strings.Join(Workloads(), ", "))
+	}
+	fair = []checker.Checker{checker.Stats(checker.Floor{}), checker.NemesisFaults(), checker.Converge()}
+	for _, name := range info.Workloads {
+		i := slices.IndexFunc(all(), func(c claim) bool { return c.workload == name })
+		if i < 0 {
+			return nil, nil, fmt.Errorf("workload %q does not exist, want one of %s", name, strings.Join(Workloads(), ", "))
+		}
+		c := all()[i]
+		for _, one := range c.checkers(p) {
+			if !slices.ContainsFunc(fair, func(other checker.Checker) bool { return other.Name() == one.Name() }) {
+				fair = append(fair, one)
+			}
+		}
+		for _, s := range c.notClaimed(p) {
+			if !slices.Contains(notClaimed, s) {
+				notClaimed = append(notClaimed, s)
+			}
+		}
+	}
+	return fair, notClaimed, nil
+}

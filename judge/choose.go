@@ -1,0 +1,94 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/claims"
+	"github.com/jepgo/jepgo/history"
+	"github.com/jepgo/jepgo/report"
+	"github.com/jepgo/jepgo/usage"
+)
+
+// plan is how one history is judged: by checkers that need all of it, or by
+// streams.
+type plan struct {
+	checkers []checker.Checker
+	streams  []checker.Stream
+}
+
+// choose finds the rules for a history that begins with head, and notes in j
+// which they are and why.
+func choose(head *history.History, o *Options, j *report.Judgement) (plan, error) {
+	info, ours := checker.ReadTest(head)
+	if o.Model == modelChain || o.Model == "" && ours {
+		j.Model, j.Because = modelChain, "its first op is jepgo's own"
+		if !ours {
+			return plan{}, usage.Errorf("--model chain: the history has no :test op of jepgo's: want a history that jepgo test recorded")
+		}
+		checkers, notClaimed, err := claims.Checkers(info)
+		if err != nil {
+			return plan{}, usage.Errorf("%w", err)
+		}
+		j.NotClaimed = notClaimed
+		return plan{checkers: checkers}, nil
+	}
+	if ours && !o.Keyed {
+		return plan{}, usage.Errorf("--model %q: jepgo recorded this history, and its values are [key value]: leave --model out, or add --independent", o.Model)
+	}
+	m, because, err := chooseModel(head, o)
+	if err != nil {
+		return plan{}, err
+	}
+	j.Model, j.Because = m.name, because
+	main, err := m.begin(o)
+	if err != nil {
+		return plan{}, err
+	}
+	p := plan{streams: []checker.Stream{main}}
+	for _, e := range extras() {
+		if slices.Contains(o.Checkers, e.name) {
+			p.streams = append(p.streams, e.begin())
+		}
+	}
+	return p, nil
+}
+
+// chooseModel takes the named model, or the one that the operations look like.
+func chooseModel(head *history.History, o *Options) (m model, because string, err error) {
+	if o.Model != "" {
+		m, _ = find(o.Model)
+		return m, "it was asked for", nil
+	}
+	s := look(head, o.Keyed)
+	if len(s.fs) == 0 {
+		// Nothing to judge is unknown, not a guess at a model: any will say so.
+		return models()[0], "the history has no client operation", nil
+	}
+	var fits []model
+	for _, m := range models() {
+		if m.fits != nil && m.fits(s) {
+			fits = append(fits, m)
+		}
+	}
+	switch {
+	case len(fits) == 0:
+		return model{}, "", vague("%s fit no model that is known by its operations: want --model with one of %s", s, strings.Join(Models(), ", "))
+	case len(fits) > 1 && fits[0].shared:
+		var names []string
+		for _, m := range fits {
+			names = append(names, m.name)
+		}
+		return model{}, "", vague("%s fit several models: want --model with one of %s", s, strings.Join(names, ", "))
+	}
+	return fits[0], s.String(), nil
+}
+
+// VagueError says that a history's operations fit no model, or several.
+type VagueError struct{ message string }
+
+func (e *VagueError) Error() string { return e.message }
+
+func vague(format string, args ...any) error { return &VagueError{fmt.Sprintf(format, args...)} }

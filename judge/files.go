@@ -1,0 +1,129 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/jepgo/jepgo/history/format"
+	"github.com/jepgo/jepgo/report"
+	"github.com/jepgo/jepgo/store"
+)
+
+// Progress is how far a judgement has come.
+type Progress struct {
+	File  string
+	Ops   int
+	Stage string // read, judged
+}
+
+// Files judges several files, GOMAXPROCS at once, and calls done for each in the
+// order of paths, as soon as it and those before it are judged. It stops when
+// done returns an error, and returns that.
+//
+// A directory stands for the run that it holds; one without a run stands for all
+// histories below it, by name. There, files of no known format are left out, and
+// a history that fits no model, or several, is unknown instead of an error.
+func Files(ctx context.Context, paths []string, o Options, watch func(Progress), done func(path string, j *report.Judgement, err error) error) error {
+	jobs, err := expand(paths)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type result struct {
+		j   *report.Judgement
+		err error
+	}
+	results := make([]chan result, len(jobs))
+	for i := range results {
+		results[i] = make(chan result, 1)
+	}
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer cancel()
+	wait.Go(func() {
+		for i, job := range jobs {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				for _, rest := range results[i:] {
+					rest <- result{err: context.Cause(ctx)}
+				}
+				return
+			}
+			wait.Go(func() {
+				defer func() { <-slots }()
+				j, err := File(ctx, job.path, o)
+				if watch != nil && j != nil {
+					watch(Progress{File: job.path, Ops: j.Ops, Stage: "judged"})
+				}
+				results[i] <- result{j, err}
+			})
+		}
+	})
+	for i, job := range jobs {
+		r := <-results[i]
+		var vague *VagueError
+		switch {
+		case job.found && errors.Is(r.err, format.ErrUnknown): // no history
+			continue
+		case job.found && errors.As(r.err, &vague):
+			r.j, r.err = &report.Judgement{File: job.path, Undecided: vague.Error()}, nil
+		case ctx.Err() != nil && r.j == nil && errors.Is(r.err, ctx.Err()):
+			return nil // interrupted: the caller knows
+		}
+		if err := done(job.path, r.j, r.err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// job is one file to judge.
+type job struct {
+	path  string
+	found bool // in a directory; nobody said that it is a history
+}
+
+func expand(paths []string) ([]job, error) {
+	var jobs []job
+	for _, path := range paths {
+		fi, err := os.Stat(path)
+		if path == "-" || err != nil || !fi.IsDir() || holdsRun(path) {
+			jobs = append(jobs, job{path: path})
+			continue
+		}
+		before := len(jobs)
+		err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			switch {
+			case entry.IsDir() && holdsRun(at):
+				jobs = append(jobs, job{path: at})
+				return filepath.SkipDir
+			case entry.Type().IsRegular():
+				jobs = append(jobs, job{path: at, found: true})
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		if len(jobs) == before {
+			jobs = append(jobs, job{path: path}) // whoever opens it says what is wrong
+		}
+	}
+	return jobs, nil
+}
+
+func holdsRun(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, store.HistoryFile))
+	return err == nil
+}

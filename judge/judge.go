@@ -1,0 +1,149 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/history"
+	"github.com/jepgo/jepgo/history/format"
+	"github.com/jepgo/jepgo/report"
+	"github.com/jepgo/jepgo/store"
+	"github.com/jepgo/jepgo/usage"
+)
+
+// input is a history, wherever it comes from.
+type input interface {
+	Head(n int) *history.History
+	Each(ctx context.Context, take func(*history.Event) error) error
+	History() (*history.History, error)
+	Source() history.Source
+	Cut() *history.CutError
+}
+
+// File judges the history at path: a file, a run directory, or "-" for standard
+// input. What is wrong with the file or the options is a usage error.
+func File(ctx context.Context, path string, o Options) (*report.Judgement, error) {
+	start := time.Now()
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	inside, err := locate(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := format.Open(inside, o.Format)
+	if err != nil {
+		return nil, usage.Errorf("%w", err)
+	}
+	defer f.Close()
+	o.adapt(f.Traits())
+	j, err := judge(ctx, f, o)
+	if err != nil {
+		return nil, usage.Errorf("%s: %w", path, err)
+	}
+	j.File, j.Format, j.Elapsed = path, f.Format(), time.Since(start)
+	return j, nil
+}
+
+// locate finds the history of a run directory.
+func locate(path string) (string, error) {
+	if path == "-" {
+		return path, nil
+	}
+	fi, err := os.Stat(path)
+	if err != nil || !fi.IsDir() {
+		return path, nil // whoever opens it says what is wrong
+	}
+	inside := filepath.Join(path, store.HistoryFile)
+	if _, err := os.Stat(inside); err != nil {
+		return "", usage.Errorf("directory %q holds no %s: want a history file or a run of the store", path, store.HistoryFile)
+	}
+	return inside, nil
+}
+
+// adapt fills in what the format says about its histories, where the caller said
+// nothing.
+func (o *Options) adapt(t format.Traits) {
+	if o.Model == "" {
+		o.Model = t.Model
+	}
+	if o.Nil == "" && t.NilAbsent {
+		o.Nil = "absent"
+	}
+	o.Keyed = o.Keyed || t.Keyed
+}
+
+// History judges a history in memory.
+func History(ctx context.Context, h *history.History, o Options) (*report.Judgement, error) {
+	start := time.Now()
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	j, err := judge(ctx, whole{h}, o)
+	if err != nil {
+		return nil, err
+	}
+	j.Elapsed = time.Since(start)
+	return j, nil
+}
+
+// whole is a history in memory as an input.
+type whole struct{ h *history.History }
+
+func (w whole) Head(int) *history.History { return w.h }
+
+func (w whole) Each(_ context.Context, take func(*history.Event) error) error {
+	for e := range w.h.Events() {
+		if err := take(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w whole) History() (*history.History, error) { return w.h, nil }
+func (w whole) Source() history.Source             { return w.h.Source() }
+func (w whole) Cut() *history.CutError             { return w.h.Cut }
+
+func judge(ctx context.Context, in input, o Options) (*report.Judgement, error) {
+	if o.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("time limit of %v reached", o.Timeout))
+		defer cancel()
+	}
+	if o.Memory > 0 {
+		var stop func()
+		ctx, stop = limitMemory(ctx, o.Memory)
+		defer stop()
+	}
+	j := &report.Judgement{}
+	p, err := choose(in.Head(lookAhead), &o, j)
+	if err != nil {
+		return nil, err
+	}
+	if p.checkers != nil {
+		h, err := in.History()
+		if err != nil {
+			return nil, err
+		}
+		j.Ops, j.Cut = len(h.Ops), h.Cut
+		j.Results, j.Verdict = checker.Compose(ctx, h, p.checkers...)
+		return j, nil
+	}
+	pass := checker.NewPass(p.streams...)
+	err = in.Each(ctx, func(e *history.Event) error {
+		j.Ops++
+		pass.Take(e)
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	j.Cut = in.Cut()
+	j.Results, j.Verdict = pass.Finish(ctx, in.Source())
+	return j, nil
+}

@@ -10,12 +10,17 @@ import (
 // vector or list of maps.
 type ednReader struct {
 	forms
-	fields  []Field // unused part of the current block of extra fields
+	ednState
+	fields []Field // unused part of the current block of extra fields
+	failed error
+}
+
+// ednState is what a reader knows between two ops.
+type ednState struct {
 	begun   bool
-	closing byte // ends the vector or list that holds the ops; 0 outside
-	whole   bool // the input was one vector or list, and it is over
 	some    bool // an op was read
-	failed  error
+	whole   bool // the input was one vector or list, and it is over
+	closing byte // ends the vector or list that holds the ops; 0 outside
 }
 
 func newEDNReader(r io.Reader) *ednReader {

@@ -115,7 +115,7 @@ func arrow(d *drawing, from, to placed, s checker.Step, cx, cy float64) {
 	c := colour(s.Rel)
 	d.add(`<path d="M%.1f %.1fQ%.1f %.1f %.1f %.1f" fill="none" stroke=%q stroke-width="1.6" marker-end="url(#m%s)"><title>%s</title></path>`,
 		x1, y1, qx, qy, x2, y2, c, c[1:], escape(s.Why))
-	d.add(`<text x="%.1f" y="%.1f" text-anchor="middle" style="fill:%s">%s</text>`, (x1+2*qx+x2)/4, (y1+2*qy+y2)/4-4, c, escape(s.Rel))
+	d.add(`<text x="%.1f" y="%.1f" text-anchor="middle" class="edge" style="fill:%s">%s</text>`, (x1+2*qx+x2)/4, (y1+2*qy+y2)/4-4, c, escape(s.Rel))
 }
 
 // rim is the point of a box's border on the way from its middle to (x, y).

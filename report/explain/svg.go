@@ -12,8 +12,8 @@ type drawing struct {
 	body          strings.Builder
 }
 
-const svgStyle = `text{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:12px;fill:#111827}
-.name{font-weight:bold}.note{font-family:system-ui,sans-serif;font-size:13px}.quiet{fill:#6b7280}
+const svgStyle = `text{font-family:ui-monospace,Menlo,Consolas,monospace;font-size:12px;fill:#111827;paint-order:stroke;stroke:#ffffff;stroke-width:0}
+.edge{stroke-width:4px}.name{font-weight:bold}.note{font-family:system-ui,sans-serif;font-size:13px}.quiet{fill:#6b7280}
 .box{fill:#f9fafb;stroke:#374151}.bad{fill:#fee2e2;stroke:#b91c1c}.doubt{fill:#fef3c7;stroke:#b45309;stroke-dasharray:4 3}.lane{stroke:#e5e7eb}`
 
 func (d *drawing) add(format string, args ...any) { fmt.Fprintf(&d.body, format+"\n", args...) }

@@ -18,7 +18,11 @@ type bar struct {
 	positions  []int
 }
 
-const columnWidth = 46.0
+// Width of a column: what the longest text of an operation needs, within bounds.
+const (
+	narrowest = 46.0
+	widest    = 150.0
+)
 
 // timelineSVG draws the operations of a witness as bars over the order of events,
 // a lane for each process, with the reasons below. Those that are blocked are
@@ -26,6 +30,11 @@ const columnWidth = 46.0
 func timelineSVG(a *checker.Anomaly) string {
 	bars, columns := readBars(a)
 	lanes := laneOf(bars)
+	columnWidth := narrowest
+	for _, b := range bars {
+		need := charWidth*float64(len([]rune(b.text))) + 12
+		columnWidth = max(columnWidth, min(need/float64(max(1, b.end-b.begin)), widest))
+	}
 	left := margin
 	for process := range lanes {
 		left = max(left, margin+charWidth*float64(len([]rune(process))+2))

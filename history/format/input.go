@@ -1,0 +1,136 @@
+package format
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// sampleSize is how much of a text is looked at to tell its format.
+const sampleSize = 64 << 10
+
+// input is where a history comes from. It can be read any number of times.
+type input struct {
+	path   string
+	kept   []byte // all of an input that cannot be read twice, as it came
+	isKept bool
+}
+
+// newInput opens path, "-" for standard input. A pipe is read to its end and kept
+// in memory.
+func newInput(path string, stdin io.Reader) (*input, error) {
+	in := &input{path: path}
+	if path == "-" {
+		in.path = "standard input"
+		return in, in.keep(stdin)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, in.failed(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return nil, in.failed(err)
+	case info.IsDir():
+		return nil, in.failed(errors.New("is a directory, expected a file such as history.edn"))
+	case !info.Mode().IsRegular():
+		return in, in.keep(file)
+	}
+	return in, nil
+}
+
+func (in *input) keep(r io.Reader) error {
+	kept, err := io.ReadAll(r)
+	in.kept, in.isKept = kept, true
+	if err != nil {
+		return in.failed(err)
+	}
+	return nil
+}
+
+// failed names the input once: what the system says names it too.
+func (in *input) failed(err error) error {
+	if cause := (*fs.PathError)(nil); errors.As(err, &cause) {
+		err = cause.Err
+	}
+	return fmt.Errorf("history %q: %w", in.path, err)
+}
+
+// open returns the text of the input from its start.
+func (in *input) open() (io.ReadCloser, error) {
+	if in.isKept {
+		return unpack(bytes.NewReader(in.kept), func() {})
+	}
+	file, err := os.Open(in.path)
+	if err != nil {
+		return nil, in.failed(err)
+	}
+	text, err := unpack(file, func() { file.Close() })
+	if err != nil {
+		file.Close()
+		return nil, in.failed(err)
+	}
+	return text, nil
+}
+
+// sample returns the start of the text, and whether that is all of it.
+func (in *input) sample() (text []byte, whole bool, err error) {
+	r, err := in.open()
+	if err != nil {
+		return nil, false, err
+	}
+	defer r.Close()
+	text = make([]byte, sampleSize)
+	n, err := io.ReadFull(r, text)
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, false, in.failed(fmt.Errorf("cannot be read beyond byte %d: %w", n, err))
+	}
+	return text[:n], err != nil, nil
+}
+
+// unpacked is the text of an input that may have been compressed.
+type unpacked struct {
+	io.Reader
+	close func()
+}
+
+func (u *unpacked) Close() error {
+	u.close()
+	return nil
+}
+
+// unpack returns the text of r, through gzip or zstd when it starts with the
+// magic number of one of them.
+func unpack(r io.Reader, done func()) (*unpacked, error) {
+	// As much as zstd's own command line takes without being asked.
+	const maxWindow = 128 << 20
+	buffered := bufio.NewReaderSize(r, 64<<10)
+	magic, _ := buffered.Peek(4)
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		zipped, err := gzip.NewReader(buffered)
+		switch {
+		case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
+			return nil, fmt.Errorf("gzip header is cut off: %w", io.ErrUnexpectedEOF)
+		case err != nil:
+			return nil, fmt.Errorf("gzip header cannot be read: %w", err)
+		}
+		return &unpacked{zipped, done}, nil
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		frames, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, fmt.Errorf("zstd stream cannot be read: %w", err)
+		}
+		return &unpacked{frames, func() { frames.Close(); done() }}, nil
+	}
+	return &unpacked{buffered, done}, nil
+}

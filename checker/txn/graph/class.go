@@ -106,7 +106,9 @@ func Implies(name string) []string {
 }
 
 // wanted returns the classes to search for: those that want names and every
-// class that implies one of them, as that is evidence for it too.
+// class that implies one of them, as that is evidence for it too. But process
+// classes are left out when want names none: where real time is looked at they
+// would only be a detour, since a process does one thing after another.
 func wanted(want func(string) bool) set {
 	var asked, s set
 	for c := class(0); c < allClasses; c++ {
@@ -118,6 +120,9 @@ func wanted(want func(string) bool) set {
 		if c.implies()&asked != 0 {
 			s |= 1 << c
 		}
+	}
+	if !asked.ofLevel(process) {
+		s &^= (1<<bases - 1) << bases
 	}
 	return s
 }
@@ -155,10 +160,7 @@ func classify(steps []Step) (class, bool) {
 		b = g2
 	}
 	if rw > 0 && all&RWP == 0 {
-		b-- // an item class stands before its general one
-		if b == g2-1 {
-			b = g2Item
-		}
+		b-- // an item class stands just before its general one
 	}
 	l := plain
 	if all&Realtime != 0 {

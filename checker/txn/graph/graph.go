@@ -1,21 +1,15 @@
 package graph
 
-import (
-	"context"
-	"slices"
-)
+import "slices"
 
 // view is a graph in compressed rows: node n's edges are to[off[n]:off[n+1]],
-// sorted, and rel says why each is there. With real time, order holds the nodes
-// by their invocation, rank[n] the place in order of the first that was invoked
-// after n had completed, and place[n] where n itself stands, or notKnown.
+// sorted, and rel says why each is there.
 type view struct {
-	n     int
-	off   []uint32
-	to    []uint32
-	rel   []Rel
-	order []uint32
-	rank  []uint32
+	n   int
+	off []uint32
+	to  []uint32
+	rel []Rel
+	clock
 }
 
 // Graph is the dependency graph of a history. It does not change, and may be
@@ -94,9 +88,4 @@ type Cycle struct {
 type Step struct {
 	From, To uint32
 	Rel      Rel
-}
-
-// Search finds the cycles of the graph and names them.
-func (g *Graph) Search(ctx context.Context, o Options) Report {
-	return Report{Unfinished: "not written yet"}
 }

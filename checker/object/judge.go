@@ -1,0 +1,191 @@
+package object
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/history"
+)
+
+// searchers is how many parts are searched at once. It does not depend on the
+// machine, since each has its share of the memory.
+const searchers = 4
+
+// Finish implements checker.Stream.
+func (r *recorder) Finish(ctx context.Context, src history.Source) checker.Result {
+	if ctx.Err() != nil {
+		return checker.Ended(ctx, r.Name())
+	}
+	parts := r.divide()
+	found := make([]finding, len(parts))
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(searchers, len(parts)) {
+		wait.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
+				found[i] = judgePart(ctx, parts[i], r.options)
+			}
+		})
+	}
+	wait.Wait()
+	return r.summary(ctx, src, parts, found)
+}
+
+// divide returns the parts that can be judged by themselves.
+func (r *recorder) divide() []*part {
+	parts := r.parts()
+	var out []*part
+	for _, p := range parts {
+		switch {
+		case r.spec.split != nil:
+			out = append(out, r.spec.split(p)...)
+		case r.spec.partition != nil && !r.options.Whole:
+			out = append(out, p.splitByModel()...)
+		default:
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// judgePart judges one part. A model that panics is a fault of the model, not a
+// verdict, and not the end of the program.
+func judgePart(ctx context.Context, p *part, o Options) (f finding) {
+	defer func() {
+		if v := recover(); v != nil {
+			f = finding{why: fmt.Sprintf("the model of %s panicked: %v", p.r.spec.name, v), by: "nothing"}
+		}
+	}()
+	if ctx.Err() != nil {
+		return finding{why: fmt.Sprintf("check ended early: %v", context.Cause(ctx)), by: "nothing"}
+	}
+	if p.r.spec.monitor != nil && o.only == anyEngine {
+		if f, ok := p.r.spec.monitor(p); ok {
+			return f
+		}
+	}
+	return search(ctx, p, o)
+}
+
+// maxAnomalies is how many parts are explained.
+const maxAnomalies = 4
+
+func (r *recorder) summary(ctx context.Context, src history.Source, parts []*part, found []finding) checker.Result {
+	res := checker.Result{Checker: r.Name()}
+	bad, undecided, firstBad, busiest := 0, 0, -1, 0
+	steps := int64(0)
+	by := make(map[string]int)
+	var gaveUp string
+	for i, p := range parts {
+		f := &found[i]
+		res.Facts += p.certain()
+		busiest = max(busiest, p.operations())
+		steps += f.steps
+		by[f.by]++
+		switch f.verdict {
+		case checker.Invalid:
+			bad++
+			if firstBad < 0 {
+				firstBad = i
+			}
+		case checker.Unknown:
+			undecided++
+			text := fmt.Sprintf("%s with %d operations was not decided: %s", p.title(), p.operations(), f.why)
+			if f.at > 0 {
+				text += fmt.Sprintf(", at op %d", f.at)
+			}
+			if gaveUp == "" {
+				gaveUp = text
+			}
+			if undecided <= maxAnomalies {
+				res.Warnings = append(res.Warnings, text)
+			}
+		}
+	}
+	if r.odd > 0 {
+		text := fmt.Sprintf("%d ops make no sense to the model %s, the first is op %d: %s", r.odd, r.spec.name, r.oddAt, r.oddWhy)
+		res.Warnings = append(res.Warnings, text)
+		if gaveUp == "" {
+			gaveUp = text
+		}
+	}
+	res.Stats = []checker.Stat{
+		{Name: "parts", Value: fmt.Sprint(len(parts))},
+		{Name: "operations of the busiest part", Value: fmt.Sprint(busiest)},
+		{Name: "search steps", Value: fmt.Sprint(steps)},
+	}
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		res.Stats = append(res.Stats, checker.Stat{Name: "decided by " + name, Value: fmt.Sprint(by[name])})
+	}
+	switch {
+	case bad > 0:
+		var culprit string
+		res.Anomalies, culprit = r.explain(ctx, src, parts, found)
+		res.Verdict = checker.Invalid
+		res.Reason = parts[firstBad].title() + " is not linearizable"
+		if len(parts) == 1 && culprit != "" {
+			res.Reason += ": no order has a place for " + culprit
+		} else if len(parts) > 1 {
+			res.Reason += sayOthers(bad-1, undecided, len(parts)-1)
+		}
+	case gaveUp != "":
+		res.Reason = gaveUp
+	case res.Facts == 0 && r.options.EmptyValid && r.tried > 0:
+		res.Verdict, res.Facts = checker.Valid, 1
+		res.Reason = "nothing happened, so nothing went wrong"
+	case res.Facts == 0:
+		res.Reason = r.sayNone()
+	default:
+		res.Verdict = checker.Valid
+		res.Reason = fmt.Sprintf("%d operations on %s are linearizable", res.Facts, r.sayParts(parts))
+	}
+	return res
+}
+
+func (r *recorder) sayParts(parts []*part) string {
+	name := r.spec.name
+	if name == "" {
+		name = "object"
+	}
+	if len(parts) == 1 && !r.options.Keyed {
+		return "the " + name
+	}
+	return fmt.Sprintf("%d parts of the %s", len(parts), name)
+}
+
+// sayOthers continues a reason about one part with what became of the others.
+func sayOthers(bad, undecided, others int) string {
+	switch {
+	case bad == 1:
+		return fmt.Sprintf(", nor is 1 of %d others", others)
+	case bad > 1:
+		return fmt.Sprintf(", nor are %d of %d others", bad, others)
+	case undecided > 0:
+		return fmt.Sprintf(", and %d of %d others could not be decided", undecided, others)
+	case others == 1:
+		return ", the other one is"
+	}
+	return fmt.Sprintf(", the %d others are", others)
+}
+
+// sayNone is the reason of a history in which nothing of the model completed.
+func (r *recorder) sayNone() string {
+	judged := "every operation"
+	if r.spec.ops != nil {
+		judged = ":" + strings.Join(r.spec.ops, ", :")
+	}
+	switch {
+	case r.tried > 0:
+		return "history has no completed operation of those that this model judges: " + judged
+	case len(r.others) == 0:
+		return "history has no client operation, and this model judges " + judged
+	}
+	return fmt.Sprintf("clients did :%s, and this model judges %s",
+		strings.Join(slices.Sorted(maps.Keys(r.others)), ", :"), judged)
+}

@@ -1,0 +1,237 @@
+package object
+
+import (
+	"math"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+const (
+	infoType = history.Info
+	failType = history.Fail
+	// never is the end of an operation that may still happen after the history.
+	never = math.MaxInt32
+	// mostEvents is how many events have a place.
+	mostEvents = math.MaxInt32 / 2
+)
+
+// call is one operation: 24 bytes, whatever it is about.
+type call struct {
+	key      int32 // number of its key, 0 where there are no keys
+	arg, res int32 // numbers of values; a res below 0 is the collection -1-res
+	begin    int32 // positions of its halves; begin is -1 where the invocation is missing
+	end      int32 // never where it has no answer
+	f        uint16
+	how      history.Type
+}
+
+// recorder is a checker.Stream that keeps calls.
+type recorder struct {
+	spec    *spec
+	options Options
+	names   []string // of operations, by call.f
+	calls   []call
+	values  *values
+	bags    *collections
+	small   []int32 // open call of each client with a small number, plus 1
+	large   map[int64]int32
+	last    int // position of the last event
+	tried   int
+	odd     int    // operations that make no sense
+	oddAt   int    // the first one
+	oddWhy  string // what is wrong with it
+	others  map[string]bool
+}
+
+func newRecorder(s *spec, o Options) *recorder {
+	r := &recorder{spec: s, options: o, names: append([]string(nil), s.ops...), values: newValues(),
+		large: make(map[int64]int32), others: make(map[string]bool)}
+	r.options.Keyed = r.options.Keyed || s.keyed && !o.Whole
+	if s.collects != "" {
+		r.bags = newCollections(r.values)
+	}
+	return r
+}
+
+func (r *recorder) Name() string { return "object" }
+
+// smallClients is up to which number a client has its place in a slice.
+const smallClients = 1 << 16
+
+// opened returns the place that remembers the open call of a client.
+func (r *recorder) opened(client int64) *int32 {
+	for int64(len(r.small)) <= client {
+		r.small = append(r.small, make([]int32, max(64, len(r.small)))...)
+	}
+	return &r.small[client]
+}
+
+func (r *recorder) swapOpen(client int64, now int32) (was int32) {
+	if client >= 0 && client < smallClients {
+		place := r.opened(client)
+		was, *place = *place, now
+		return was
+	}
+	was = r.large[client]
+	if now == 0 {
+		delete(r.large, client)
+	} else {
+		r.large[client] = now
+	}
+	return was
+}
+
+// f returns the number of an operation's name.
+func (r *recorder) f(name string) (uint16, bool) {
+	for i := range r.names {
+		if r.names[i] == name {
+			return uint16(i), true
+		}
+	}
+	if r.spec.ops != nil || len(r.names) == math.MaxUint16 {
+		if len(r.others) < 16 {
+			r.others[name] = true
+		}
+		return 0, false
+	}
+	r.names = append(r.names, name)
+	return uint16(len(r.names) - 1), true
+}
+
+// Take implements checker.Stream.
+func (r *recorder) Take(e *history.Event) {
+	client, isClient := e.Process.Client()
+	if !isClient && !e.Process.IsZero() {
+		return
+	}
+	r.last = max(r.last, e.Position)
+	f, known := r.f(e.F)
+	if e.Position >= mostEvents {
+		r.strange(e, "this is more history than can be judged at once")
+		return
+	}
+	if !isClient {
+		r.takeNobodys(e, f, known)
+		return
+	}
+	if e.Type == history.Invoke {
+		if !known {
+			r.swapOpen(client, 0)
+			return
+		}
+		r.tried++
+		if key, value, ok := r.keyed(e); ok {
+			r.calls = append(r.calls, call{key: key, arg: r.values.number(value), begin: int32(e.Position), end: never, f: f, how: infoType})
+			r.swapOpen(client, int32(len(r.calls)))
+		} else {
+			r.swapOpen(client, 0)
+		}
+		return
+	}
+	at := r.swapOpen(client, 0)
+	if at == 0 {
+		if known {
+			r.takeWhole(e, f)
+		}
+		return
+	}
+	r.complete(&r.calls[at-1], e)
+}
+
+// complete ends c with the completion e.
+func (r *recorder) complete(c *call, e *history.Event) {
+	if e.Type == infoType {
+		return
+	}
+	if e.Type == failType && !r.spec.fails {
+		c.how, c.end = failType, int32(e.Position)
+		return
+	}
+	value := e.Value
+	if r.options.Keyed {
+		// A completion that tells no key speaks of that of its invocation.
+		if _, v, ok := e.Value.Pair(); ok {
+			value = v
+		} else if !e.Value.IsNil() {
+			r.strange(e, "its value is not [key value]")
+			return
+		}
+	}
+	c.how, c.end, c.res = e.Type, int32(e.Position), r.result(c.key, c.f, value)
+}
+
+// takeWhole takes a completion without an invocation: it began before the history.
+func (r *recorder) takeWhole(e *history.Event, f uint16) {
+	r.tried++
+	if e.Type == failType && !r.spec.fails {
+		return
+	}
+	key, value, ok := r.keyed(e)
+	if !ok {
+		return
+	}
+	c := call{key: key, begin: -1, end: never, f: f, how: infoType}
+	if e.Type == infoType {
+		c.arg = r.values.number(value)
+	} else {
+		c.how, c.end, c.res = e.Type, int32(e.Position), r.result(key, f, value)
+		if c.res >= 0 {
+			c.arg = c.res
+		}
+	}
+	r.calls = append(r.calls, c)
+}
+
+// takeNobodys takes an op without a process. Where they are completions only each
+// is the whole of an operation; an invocation cannot be paired.
+func (r *recorder) takeNobodys(e *history.Event, f uint16, known bool) {
+	switch {
+	case !known:
+	case e.Type == history.Invoke:
+		r.tried++
+		r.strange(e, "it has no :process, so nothing says which completion is its own")
+	default:
+		r.takeWhole(e, f)
+	}
+}
+
+// keyed splits the value of e into key and value.
+func (r *recorder) keyed(e *history.Event) (key int32, value history.View, ok bool) {
+	if !r.options.Keyed {
+		return 0, e.Value, true
+	}
+	k, v, ok := e.Value.Pair()
+	if !ok {
+		r.strange(e, "its value is not [key value]")
+		return 0, v, false
+	}
+	return r.values.number(k), v, true
+}
+
+func (r *recorder) result(key int32, f uint16, v history.View) int32 {
+	if r.bags != nil && r.names[f] == r.spec.collects {
+		switch v.Kind() {
+		case history.Set, history.Vector, history.List:
+			return -1 - r.bags.add(key, v)
+		}
+	}
+	return r.values.number(v)
+}
+
+func (r *recorder) strange(e *history.Event, why string) {
+	if r.odd == 0 {
+		r.oddAt, r.oddWhy = e.Position, why
+	}
+	r.odd++
+}
+
+// op is what the model sees of c.
+func (r *recorder) op(c *call) Op {
+	op := Op{F: r.names[c.f], Type: c.how, Arg: r.values.value(c.arg)}
+	if c.res < 0 {
+		op.Result = r.bags.value(-1 - c.res)
+	} else {
+		op.Result = r.values.value(c.res)
+	}
+	return op
+}

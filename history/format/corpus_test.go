@@ -197,6 +197,11 @@ func compare(t *testing.T, name string, got, want *history.History) {
 		if !g.Process.IsClient() {
 			g.Value, w.Value = asStrings(g.Value), asStrings(w.Value)
 		}
+		for _, op := range []*history.Op{&g, &w} {
+			for i := range op.Extra {
+				op.Extra[i].Value = asStrings(op.Extra[i].Value)
+			}
+		}
 		if !sameOps(&g, &w) {
 			t.Errorf("%s: op %d is\n%s, its twin has\n%s", name, i, g.String(), w.String())
 			return
@@ -204,17 +209,19 @@ func compare(t *testing.T, name string, got, want *history.History) {
 	}
 }
 
-// asStrings puts a string in the place of every keyword.
+// asStrings puts a string in the place of every keyword and symbol.
 func asStrings(v history.Value) history.Value {
+	var elems []history.Value
+	for _, e := range v.Elems() {
+		elems = append(elems, asStrings(e))
+	}
 	switch v.Kind() {
-	case history.KeywordKind:
+	case history.KeywordKind, history.Symbol:
 		return history.Text(v.Text())
 	case history.Vector, history.List:
-		var elems []history.Value
-		for _, e := range v.Elems() {
-			elems = append(elems, asStrings(e))
-		}
 		return history.Vec(elems...)
+	case history.Map:
+		return history.MapOf(elems...)
 	}
 	return v
 }

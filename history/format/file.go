@@ -2,6 +2,7 @@ package format
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jepgo/jepgo/history"
 )
@@ -26,6 +27,7 @@ type Traits struct {
 
 // File is an open history. It is for one goroutine.
 type File struct {
+	in     *input
 	format string
 	traits Traits
 	body   body
@@ -34,6 +36,7 @@ type File struct {
 // body is the history in a File.
 type body interface {
 	each(ctx context.Context, take func(*history.Event) error) error
+	ops(take func(at int, op *history.Op) error) error
 	head(n int) *history.History
 	source() history.Source
 	cut() *history.CutError
@@ -57,7 +60,8 @@ func (f *File) Each(ctx context.Context, take func(*history.Event) error) error 
 // cannot be read: Each and History say what that is.
 func (f *File) Head(n int) *history.History { return f.body.head(n) }
 
-// Source gives back ops by their position, and may read the file again.
+// Source gives back ops by their position, after Each, and may read the file
+// again.
 func (f *File) Source() history.Source { return f.body.source() }
 
 // Cut is not nil when the file was found to end in the middle of an op. Everything
@@ -68,4 +72,4 @@ func (f *File) Cut() *history.CutError { return f.body.cut() }
 func (f *File) History() (*history.History, error) { return f.body.history() }
 
 // Close ends the use of f.
-func (f *File) Close() error { return f.body.close() }
+func (f *File) Close() error { return errors.Join(f.body.close(), f.in.close()) }

@@ -18,13 +18,12 @@ const sampleSize = 64 << 10
 
 // input is where a history comes from. It can be read any number of times.
 type input struct {
-	path   string
-	kept   []byte // all of an input that cannot be read twice, as it came
-	isKept bool
+	path string
+	kept *os.File // what came through a pipe, in a file that goes away; else nil
+	size int64    // of kept
 }
 
-// newInput opens path, "-" for standard input. A pipe is read to its end and kept
-// in memory.
+// newInput opens path, "-" for standard input. A pipe is read to its end.
 func newInput(path string, stdin io.Reader) (*input, error) {
 	in := &input{path: path}
 	if path == "-" {
@@ -48,13 +47,26 @@ func newInput(path string, stdin io.Reader) (*input, error) {
 	return in, nil
 }
 
+// keep copies r into a temporary file.
 func (in *input) keep(r io.Reader) error {
-	kept, err := io.ReadAll(r)
-	in.kept, in.isKept = kept, true
+	kept, err := os.CreateTemp("", "jepgo-history-")
 	if err != nil {
-		return in.failed(err)
+		return in.failed(fmt.Errorf("must be kept in a temporary file: %w", err))
+	}
+	in.kept = kept
+	if in.size, err = io.Copy(kept, r); err != nil {
+		return in.failed(errors.Join(err, in.close()))
 	}
 	return nil
+}
+
+func (in *input) close() error {
+	if in.kept == nil {
+		return nil
+	}
+	kept := in.kept
+	in.kept = nil
+	return errors.Join(kept.Close(), os.Remove(kept.Name()))
 }
 
 // failed names the input once: what the system says names it too.
@@ -67,16 +79,19 @@ func (in *input) failed(err error) error {
 
 // open returns the text of the input from its start.
 func (in *input) open() (io.ReadCloser, error) {
-	if in.isKept {
-		return unpack(bytes.NewReader(in.kept), func() {})
+	file, done := io.Reader(nil), func() {}
+	if in.kept != nil {
+		file = io.NewSectionReader(in.kept, 0, in.size)
+	} else {
+		opened, err := os.Open(in.path)
+		if err != nil {
+			return nil, in.failed(err)
+		}
+		file, done = opened, func() { opened.Close() }
 	}
-	file, err := os.Open(in.path)
+	text, err := unpack(file, done)
 	if err != nil {
-		return nil, in.failed(err)
-	}
-	text, err := unpack(file, func() { file.Close() })
-	if err != nil {
-		file.Close()
+		done()
 		return nil, in.failed(err)
 	}
 	return text, nil

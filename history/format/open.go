@@ -1,6 +1,7 @@
 package format
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +28,7 @@ type kind struct {
 func kinds() []kind {
 	sessions := Traits{Model: "rw-register", NoRealtime: true}
 	return []kind{
-		{name: "edn", looks: looksEDN, ops: func(r io.Reader, _ bool) history.Reader { return history.EDN().Reader(r) }},
+		{name: "edn", looks: looksEDN, ops: readEDN},
 		{name: "json", looks: looksJSON, ops: readJSON},
 		{name: "jsonl", looks: looksJava, ops: readJava, traits: Traits{Model: "register"}},
 		{name: "history-txt", looks: looksHistoryTxt, ops: readHistoryTxt},
@@ -52,9 +53,10 @@ func Names() []string {
 // Open opens the history in the file of that path, "-" for standard input; it may
 // be compressed with gzip or zstd. name is one of Names, or Auto: then what the
 // file holds decides, and that it cannot be told is an error. What comes through a
-// pipe is read to its end and kept in memory as it came.
+// pipe is read to its end and kept in a temporary file until Close.
 //
-// A history of sessions is read by Open, any other one when it is asked for.
+// A history of sessions is read by Open, any other one when it is asked for: then
+// it takes no memory that grows with it, but for what Scan says of EDN.
 func Open(path, name string) (*File, error) {
 	return open(path, name, os.Stdin)
 }
@@ -70,38 +72,52 @@ func open(path, name string, stdin io.Reader) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
+	f, err := fileOf(in, name)
+	if err != nil {
+		return nil, errors.Join(err, in.close())
+	}
+	return f, nil
+}
+
+// fileOf opens the history that in gives.
+func fileOf(in *input, name string) (*File, error) {
 	if name == Auto || name == "jsonl" {
 		start, whole, err := in.sample()
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		// Lines of JSON are jepsen-in-java's only where they are in capitals.
-		if looksJSON(start) {
-			name = "json"
-		}
-		if name == Auto {
+		case looksJSON(start):
+			name = "json" // what is not in capitals is not jepsen-in-java's
+		case name == Auto:
 			if name, err = detect(start, whole); err != nil {
 				return nil, in.failed(err)
 			}
 		}
 	}
 	k, _ := find(name)
-	f := &File{format: k.name, traits: k.traits}
-	if k.sessions == nil {
+	f := &File{in: in, format: k.name, traits: k.traits}
+	switch {
+	case k.sessions != nil:
+		text, err := in.open()
+		if err != nil {
+			return nil, err
+		}
+		defer text.Close()
+		s, err := k.sessions(text)
+		if err != nil {
+			return nil, in.failed(err)
+		}
+		f.body = s
+		f.traits.InitialTxn = s.startsWithInitial()
+	case k.name == "edn":
+		scan, err := openEDN(in)
+		if err != nil {
+			return nil, err
+		}
+		f.body = scan
+	default:
 		f.body = &stream{in: in, begin: k.ops}
-		return f, nil
 	}
-	text, err := in.open()
-	if err != nil {
-		return nil, err
-	}
-	defer text.Close()
-	s, err := k.sessions(text)
-	if err != nil {
-		return nil, in.failed(err)
-	}
-	f.body = s
-	f.traits.InitialTxn = s.startsWithInitial()
 	return f, nil
 }
 

@@ -22,9 +22,9 @@ type stream struct {
 	found *history.CutError
 }
 
-// ops gives take every op that can be read. A cut is no error; io.EOF from take
+// read gives take every op that can be read. A cut is no error; io.EOF from take
 // ends the reading, without one.
-func (s *stream) ops(keep bool, take func(at int, op *history.Op) error) error {
+func (s *stream) read(keep bool, take func(at int, op *history.Op) error) error {
 	text, err := s.in.open()
 	if err != nil {
 		return err
@@ -47,10 +47,12 @@ func (s *stream) ops(keep bool, take func(at int, op *history.Op) error) error {
 	}
 }
 
+func (s *stream) ops(take func(at int, op *history.Op) error) error { return s.read(true, take) }
+
 func (s *stream) each(ctx context.Context, take func(*history.Event) error) error {
 	var tape history.Tape
 	var e history.Event
-	return s.ops(false, func(at int, op *history.Op) error {
+	return s.read(false, func(at int, op *history.Op) error {
 		if at%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -73,7 +75,7 @@ func (s *stream) head(n int) *history.History {
 		return h
 	}
 	// What cannot be read is for each and history to report.
-	_ = s.ops(true, func(_ int, op *history.Op) error {
+	_ = s.read(true, func(_ int, op *history.Op) error {
 		h.Ops = append(h.Ops, *op)
 		if len(h.Ops) == n {
 			return io.EOF
@@ -85,7 +87,7 @@ func (s *stream) head(n int) *history.History {
 
 func (s *stream) history() (*history.History, error) {
 	h := &history.History{}
-	err := s.ops(true, func(_ int, op *history.Op) error {
+	err := s.read(true, func(_ int, op *history.Op) error {
 		h.Ops = append(h.Ops, *op)
 		return nil
 	})
@@ -109,7 +111,7 @@ func (s *stream) Ops(positions []int) ([]history.Op, error) {
 		return nil, fmt.Errorf("position %d is outside the history", positions[order[0]])
 	}
 	seen, next := 0, 0
-	err := s.ops(true, func(at int, op *history.Op) error {
+	err := s.read(true, func(at int, op *history.Op) error {
 		seen = at + 1
 		for next < len(order) && positions[order[next]] == at {
 			ops[order[next]] = *op

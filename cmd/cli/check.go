@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 	"github.com/jepgo/jepgo/history/format"
 	"github.com/jepgo/jepgo/judge"
 	"github.com/jepgo/jepgo/report"
+	"github.com/jepgo/jepgo/report/explain"
 	"github.com/jepgo/jepgo/usage"
 )
 
@@ -120,6 +122,15 @@ func (f *checkFlags) show(cmd *cobra.Command, path string, j *report.Judgement, 
 	}
 	if f.verbose {
 		j.Text(cmd.ErrOrStderr())
+	}
+	if f.Explain != "" {
+		folder, err := explain.Write(f.Explain, j)
+		if err != nil {
+			return StatusOf(err, cmd.Root().Name(), cmd.ErrOrStderr()), nil
+		}
+		if folder != "" {
+			fmt.Fprintf(cmd.ErrOrStderr(), "explained in %s\n", folder)
+		}
 	}
 	line := append([]byte(j.Line()), '\n')
 	if f.asJSON {

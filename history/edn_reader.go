@@ -33,6 +33,9 @@ func (r *ednReader) Read() (Op, error) {
 	if r.failed == nil {
 		r.failed = r.next(&op)
 	}
+	if r.failed == nil && r.tooLong(r.pos) {
+		r.failed = r.overlong()
+	}
 	if r.failed != nil {
 		return Op{}, r.failed
 	}
@@ -103,11 +106,21 @@ func (r *ednReader) forget() {
 	}
 }
 
+// lend makes the reader go on at text[pos], and behind the text with its source.
+func (r *ednReader) lend(text []byte, pos int) {
+	r.buf, r.start, r.pos, r.end = text, pos, pos, len(text)
+	r.base, r.lines, r.column = 0, 0, 0
+	r.lent = true
+	r.err, r.failed = nil, nil
+}
+
+const byteOrderMark = "\ufeff"
+
 func (r *ednReader) byteOrderMark() {
-	for r.end < 3 && r.more() {
+	for r.end < len(byteOrderMark) && r.more() {
 	}
-	if bytes.HasPrefix(r.buf[:r.end], []byte("\ufeff")) {
-		r.pos = 3
+	if bytes.HasPrefix(r.buf[:r.end], []byte(byteOrderMark)) {
+		r.pos = len(byteOrderMark)
 	}
 }
 
@@ -154,21 +167,25 @@ func (r *ednReader) prefix() (space string, kind prefixKind, err error) {
 
 // notAnOp returns the error for what starts with c where an op should.
 func (r *ednReader) notAnOp(c byte) error {
+	found, note := r.ahead(), ""
 	if r.whole {
-		return r.fail(r.pos, "history is one vector or list of ops, but %s follows its end", r.ahead())
+		return r.fail(r.pos, "history is one vector or list of ops, but %s follows its end", found)
 	}
 	if isDelimiter(c) && bytes.IndexByte([]byte(`"\[(`), c) < 0 {
 		return r.unexpected(c)
 	}
-	note := ""
 	if !utf8.Valid(r.buf[r.pos:min(r.pos+8, r.end)]) {
 		note = ": this is not EDN text"
 	}
-	return r.fail(r.pos, "expected an op such as {:type :invoke, :process 0, :f :read, :value nil}, found %s%s", r.ahead(), note)
+	return r.fail(r.pos, "expected an op such as {:type :invoke, :process 0, :f :read, :value nil}, found %s%s", found, note)
 }
 
 // ahead quotes what comes next, to the end of the line at most.
 func (r *ednReader) ahead() string {
+	r.start = r.pos
+	for r.end-r.pos <= quoteSize && r.more() {
+		// What is quoted must not depend on what was buffered.
+	}
 	text := r.buf[r.pos:r.end]
 	if at := bytes.IndexByte(text, '\n'); at >= 0 {
 		text = text[:at]

@@ -22,14 +22,16 @@ const (
 type scanner struct {
 	source io.Reader
 	buf    []byte
-	start  int   // first byte that must stay in buf
-	pos    int   // next byte to read
-	end    int   // end of the input in buf
-	base   int64 // offset of buf[0] in the input
-	lines  int   // line ends before buf[0]
-	column int   // characters before buf[0] in its line
-	limit  int64 // offset at which the op under way is too long
-	err    error // why there is no more input
+	start  int    // first byte that must stay in buf
+	pos    int    // next byte to read
+	end    int    // end of the input in buf
+	base   int64  // offset of buf[0] in the input
+	lines  int    // line ends before buf[0]
+	column int    // characters before buf[0] in its line
+	limit  int64  // offset at which the op under way is too long
+	err    error  // why there is no more input
+	lent   bool   // buf is somebody else's, to be read only
+	own    []byte // to go on with when the end of a lent buf is reached
 }
 
 // offset returns where the next byte is in the input.
@@ -41,24 +43,19 @@ func (s *scanner) more() bool {
 	if s.err != nil {
 		return false
 	}
-	if s.start > 0 {
-		s.lines, s.column = advance(s.lines, s.column, s.buf[:s.start])
-		copy(s.buf, s.buf[s.start:s.end])
-		s.base += int64(s.start)
-		s.pos -= s.start
-		s.end -= s.start
-		s.start = 0
-	}
-	if s.limit > 0 && s.base+int64(s.end) > s.limit {
-		s.err = s.fail(s.pos, "one op takes more than %d MiB", maxOp>>20)
+	if s.tooLong(s.end) {
+		s.err = s.overlong()
 		return false
+	}
+	if s.start > 0 || s.lent {
+		s.settle()
 	}
 	if s.end == len(s.buf) {
 		if len(s.buf) >= maxToken {
 			s.err = s.fail(0, "one token takes more than %d MiB; it starts with %s", maxToken>>20, quote(s.buf))
 			return false
 		}
-		grown := make([]byte, max(firstBuffer, 2*len(s.buf)))
+		grown := make([]byte, min(maxToken, max(firstBuffer, 2*len(s.buf))))
 		copy(grown, s.buf)
 		s.buf = grown
 	}
@@ -80,6 +77,34 @@ func (s *scanner) more() bool {
 	}
 	s.err = fmt.Errorf("history cannot be read beyond byte %d: %w", s.base+int64(s.end), io.ErrNoProgress)
 	return false
+}
+
+// settle moves what must stay to the front of a buffer of its own.
+func (s *scanner) settle() {
+	s.lines, s.column = advance(s.lines, s.column, s.buf[:s.start])
+	kept := s.buf[s.start:s.end]
+	if s.lent {
+		if len(s.own) < len(kept) {
+			s.own = make([]byte, max(firstBuffer, len(kept)))
+		}
+		s.buf, s.lent = s.own, false
+	}
+	copy(s.buf, kept)
+	s.base += int64(s.start)
+	s.pos -= s.start
+	s.end -= s.start
+	s.start = 0
+}
+
+// tooLong reports whether the op under way is too long if it goes on to buf[at].
+func (s *scanner) tooLong(at int) bool {
+	return s.limit > 0 && s.base+int64(at) > s.limit
+}
+
+// overlong is the error of an op that is too long. The limit is within buf: what
+// was read before cannot have been beyond it.
+func (s *scanner) overlong() *SyntaxError {
+	return s.fail(int(s.limit-s.base), "one op takes more than %d MiB", maxOp>>20)
 }
 
 // advance moves a line and a column over text.
@@ -109,11 +134,13 @@ func (s *scanner) fail(at int, format string, args ...any) *SyntaxError {
 	}
 }
 
+// quoteSize is how many bytes of the input an error shows.
+const quoteSize = 32
+
 // quote shows the first bytes of text.
 func quote(text []byte) string {
-	const most = 32
-	if len(text) > most {
-		return fmt.Sprintf("%q…", text[:most])
+	if len(text) > quoteSize {
+		return fmt.Sprintf("%q…", text[:quoteSize])
 	}
 	return fmt.Sprintf("%q", text)
 }

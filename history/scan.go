@@ -3,7 +3,12 @@ package history
 import (
 	"context"
 	"io"
+	"runtime"
 )
+
+// maxWorkers is how many goroutines have always something to do: the others
+// would wait for the one that delivers.
+const maxWorkers = 8
 
 // ScanOptions say how a Scan reads.
 type ScanOptions struct {
@@ -23,6 +28,8 @@ type Scan struct {
 	path    string // "" when it is not known
 	workers int
 	close   func() error
+
+	chunkSize int
 
 	count  int
 	cut    *CutError
@@ -58,7 +65,11 @@ func NewScan(r io.Reader, o ScanOptions) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scan{in: in, workers: o.Workers, close: in.close}, nil
+	workers := o.Workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	return &Scan{in: in, workers: min(workers, maxWorkers), close: in.close, chunkSize: chunkSize}, nil
 }
 
 // Close gives back the file.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 // event is what an Event says, off its tape.
@@ -63,13 +65,14 @@ func (got *scanned) differs(h *History, err error) string {
 func sameOps(a, b *Op) bool { return equalOps(a, b) && a.String() == b.String() }
 
 // checkScan compares a Scan of text with ReadAll, its Ops and its Head too.
-func checkScan(text []byte, o ScanOptions) error {
+func checkScan(text []byte, workers, size int) error {
 	h, readErr := ReadAll(bytes.NewReader(text), EDN())
-	s, err := NewScan(bytes.NewReader(text), o)
+	s, err := NewScan(bytes.NewReader(text), ScanOptions{Workers: workers})
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	s.chunkSize = size
 	head, err := s.Head(3)
 	if len(head.Ops) != min(3, len(h.Ops)) || err != nil && len(h.Ops) >= 3 {
 		return fmt.Errorf("head of %d ops, error %v; the history has %d", len(head.Ops), err, len(h.Ops))
@@ -112,7 +115,7 @@ func TestScanCorpus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := checkScan(text, ScanOptions{}); err != nil {
+		if err := checkScan(text, 2, chunkSize); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -130,4 +133,62 @@ func TestScanOutside(t *testing.T) {
 			t.Errorf("position %d: error %v", at, err)
 		}
 	}
+}
+
+// layouts draws the text of a history in any of the shapes that occur, and in
+// some that do not.
+func layouts() *rapid.Generator[string] {
+	gaps := rapid.SampledFrom([]string{"\n", "\n", "\n", " ", ", ", "\r\n", "\n\n  ", "", " ; {:index 1}\n", "\n; }\n", " #_ {:index 7} ", "\n#_ []\n", "\n#! {\n"})
+	prefixes := rapid.SampledFrom([]string{"", "", "", "", "#jepsen.history.Op", "#knossos.op.Op ", "^{:a 1} ", "#x ^:y ", "#:n"})
+	plain := rapid.SampledFrom([]string{
+		"{:type :invoke, :f :txn, :value [[:append 3 1] [:r 3 nil]], :process 1, :time 12, :index 4}",
+		"{:index 0, :time 1, :type :ok, :process 3, :f :read, :value 17, :node \"n1\", :error [:x \"y\"]}",
+		"{:type :info, :f :kill, :value (\"n5\" \"n4\"), :process :nemesis}",
+		"{:value #{1 2 3 1}, :f :read,\n :type :ok\n, :process 2}",
+		"{:value {0 10, 1 90}, :f :read :extra {:a {:b [true false nil]}}}",
+		"{:value \"a \\\" } {\n{:type :ok}\n\", :type :ok}",
+		"{:value 1.5, :x ##NaN, :type :fail}",
+		"{:type \"ok\", :f [:foo :start], :process \"nemesis\", :value \\}}",
+		"{:type :ok, :type :fail, :value {1 2 1 3}}",
+		"{:value ; } {\n [1 ; ]\n 2]}",
+		"{:process 12345678901234567890 :time -5 :index 007 :value [-0 -12 +3 01 1e3 9223372036854775807 -9223372036854775808]}",
+		"{:value {:a 1 :b 2 :c 3 :d 4 :e 5 :f 6 :g 7 :h 8 :i 9 :a 0}}",
+		"{:value #{9 8 7 6 5 4 3 2 1 0 5}}",
+		"{}",
+		"{:é \"é\" :f :é, :value [:é é \\é]}",
+		"{:type :sleep}", "{:typed 1, :fo 2, :valued 3, :i 4, :processes 5, :index nil}",
+	})
+	ops := rapid.OneOf(plain, plain, rapid.Map(anyOp(), func(op Op) string { return op.String() }))
+	return rapid.Custom(func(t *rapid.T) string {
+		text := rapid.SampledFrom([]string{"", "", "", "\ufeff", "; head\n", "\n\n", " #_ [1] "}).Draw(t, "start")
+		shape := rapid.SampledFrom([]string{"", "", "[]", "()", "[\n  ]"}).Draw(t, "shape")
+		text += strings.TrimRight(shape, ")]")
+		for range rapid.IntRange(0, 30).Draw(t, "ops") {
+			text += prefixes.Draw(t, "prefix") + ops.Draw(t, "op") + gaps.Draw(t, "gap")
+		}
+		if shape != "" {
+			text += shape[len(shape)-1:] + rapid.SampledFrom([]string{"", "\n", " ; end", "\n{:index 1}"}).Draw(t, "end")
+		}
+		switch damage := rapid.IntRange(0, 9).Draw(t, "damage"); {
+		case damage == 0:
+			text = text[:rapid.IntRange(0, len(text)).Draw(t, "cut")]
+		case damage == 1:
+			at := rapid.IntRange(0, len(text)).Draw(t, "at")
+			text = text[:at] + rapid.SampledFrom([]string{"]", "}", ")", "{", "\"", "\x00", ":weird key", ";", "x", "#<a b>", "\n"}).Draw(t, "junk") + text[at:]
+		}
+		return text
+	})
+}
+
+// A Scan reads what ReadAll reads, whatever the layout, the number of workers
+// and the places where the text is parted.
+func TestScanIsReadAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := layouts().Draw(t, "text")
+		workers := rapid.IntRange(1, 3).Draw(t, "workers")
+		size := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(1, 1000)).Draw(t, "chunk")
+		if err := checkScan([]byte(text), workers, size); err != nil {
+			t.Fatalf("%v in\n%s", err, text)
+		}
+	})
 }

@@ -183,12 +183,16 @@ func (v View) First() View { return View{tape: v.tape, at: v.at + 1} }
 // Next returns the value that follows v in the collection that holds both; the
 // caller counts, with Len.
 func (v View) Next() View {
-	w := v.tape.words[v.at]
+	return View{tape: v.tape, at: v.at + span(v.tape.words[v.at])}
+}
+
+// span is how many words the value takes that begins with word w.
+func span(w uint64) int {
 	switch Kind(w & kindMask) {
 	case List, Vector, Set, Map:
-		return View{tape: v.tape, at: v.at + int(w>>skipShift)}
+		return int(w >> skipShift)
 	}
-	return View{tape: v.tape, at: v.at + 1}
+	return 1
 }
 
 // Field returns the value of a map under a keyword or string of that name.

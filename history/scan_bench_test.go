@@ -1,0 +1,93 @@
+package history
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+)
+
+// transactions writes n transactions as Jepsen's list-append histories have them.
+func transactions(n int) []byte {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var text []byte
+	lists := make([][]int, 10)
+	for i := range n {
+		var calls, results []byte
+		for range 1 + rng.IntN(4) {
+			key := rng.IntN(len(lists))
+			if rng.IntN(2) == 0 {
+				if len(lists[key]) == 32 {
+					lists[key] = nil
+				}
+				lists[key] = append(lists[key], i)
+				calls = fmt.Appendf(calls, "[:append %d %d] ", key, i)
+				results = fmt.Appendf(results, "[:append %d %d] ", key, i)
+				continue
+			}
+			calls = fmt.Appendf(calls, "[:r %d nil] ", key)
+			results = fmt.Appendf(results, "[:r %d %v] ", key, lists[key])
+		}
+		text = fmt.Appendf(text, "{:type :invoke, :f :txn, :value [%s], :process %d, :time %d, :index %d}\n", bytes.TrimSpace(calls), i%20, i*2000, 2*i)
+		text = fmt.Appendf(text, "{:type :ok, :f :txn, :value [%s], :process %d, :time %d, :index %d}\n", bytes.TrimSpace(results), i%20, i*2000+1000, 2*i+1)
+	}
+	return text
+}
+
+// registers writes n operations on registers.
+func registers(n int) []byte {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var text []byte
+	for i := range n {
+		f, value := "read", "nil"
+		if rng.IntN(2) == 0 {
+			f, value = "write", fmt.Sprint(i)
+		}
+		key, seen := rng.IntN(10), value
+		if f == "read" {
+			seen = fmt.Sprint(rng.IntN(i + 1))
+		}
+		text = fmt.Appendf(text, "{:index %d, :time %d, :type :invoke, :process %d, :f :%s, :value [%d %s]}\n", 2*i, i*2000, i%20, f, key, value)
+		text = fmt.Appendf(text, "{:index %d, :time %d, :type :ok, :process %d, :f :%s, :value [%d %s]}\n", 2*i+1, i*2000+1000, i%20, f, key, seen)
+	}
+	return text
+}
+
+func BenchmarkScan(b *testing.B) {
+	for _, in := range []struct {
+		name string
+		text []byte
+	}{{"append", transactions(100_000)}, {"register", registers(100_000)}} {
+		for _, workers := range []int{1, 2} {
+			b.Run(fmt.Sprintf("%s/workers=%d", in.name, workers), func(b *testing.B) {
+				b.SetBytes(int64(len(in.text)))
+				b.ReportAllocs()
+				ops := 0
+				for b.Loop() {
+					s := &Scan{in: &input{at: bytes.NewReader(in.text)}, workers: workers, chunkSize: chunkSize}
+					if err := s.Each(context.Background(), func(e *Event) error { return nil }); err != nil {
+						b.Fatal(err)
+					}
+					ops = s.Count()
+				}
+				b.ReportMetric(float64(ops)*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+			})
+		}
+		b.Run(in.name+"/general", func(b *testing.B) {
+			b.SetBytes(int64(len(in.text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				r := EDN().Reader(bytes.NewReader(in.text))
+				for {
+					if _, err := r.Read(); err == io.EOF {
+						break
+					} else if err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}

@@ -13,11 +13,12 @@ type hunt struct {
 	ctx     context.Context
 	whole   *Graph
 	want    set
-	process bool // process edges take part
+	process bool  // process edges take part
+	top     level // the last one that takes part: it makes the component
 	work    int64
 
 	part
-	tarjan            tarjan
+	tarjan            *tarjan
 	trail             trail
 	reach             reach
 	number, dependent []uint32 // components of walks, by state
@@ -73,10 +74,12 @@ func (h *hunt) level(l level) {
 	rt := l == realtime
 	need := func(b base) bool { return (h.want &^ h.found).has(classOf(l, b)) }
 
-	all := walk{d: relData | order, rt: rt}
-	h.number, _ = h.tarjan.components(&h.view, all, h.number, nil)
-	if len(h.inside(relData, h.number, all)) == 0 {
-		return
+	if l < h.top {
+		all := walk{d: relData | order, rt: rt}
+		h.number, _ = h.tarjan.components(&h.view, all, h.number, nil)
+		if !h.anyInside(relData, h.number) {
+			return
+		}
 	}
 	if need(g0) {
 		w := walk{d: relWW | order, rt: rt}
@@ -98,6 +101,9 @@ func (h *hunt) level(l level) {
 	} {
 		if h.has&kind.must == 0 {
 			continue
+		}
+		if need(kind.single) {
+			h.within(classOf(l, kind.single), kind.must, route{walk: depend, zone: h.dependent, forward: forward})
 		}
 		if need(kind.single) || need(kind.nonadjacent) {
 			apart := walk{d: depend.d, r: kind.rw, apart: true, rt: rt}
@@ -133,8 +139,21 @@ func (h *hunt) inside(rel Rel, number []uint32, w walk) []Step {
 	return h.edges
 }
 
-// any records a short cycle of the class through one of the edges, of which each
-// is in one. Only an eighth of the budget goes into shortening it.
+// anyInside tells whether inside would return something, each transaction having
+// one state.
+func (h *hunt) anyInside(rel Rel, number []uint32) bool {
+	for v := range uint32(h.n) {
+		for e := h.off[v]; e < h.off[v+1]; e++ {
+			if h.rel[e]&rel != 0 && number[v] == number[h.to[e]] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// any records a short cycle of the class through one of the edges, of which the
+// first is in one. Only an eighth of the budget goes into shortening it.
 func (h *hunt) any(c class, edges []Step, way route) {
 	if len(edges) == 0 {
 		return
@@ -165,6 +184,32 @@ func (h *hunt) nonadjacent(c class, edges []Step, way route, forward bool) {
 		}
 	}
 	h.any(c, edges, way)
+}
+
+// within records a cycle with exactly one of those edges if one has both ends in
+// a component of the others, which spares the passes that would decide it.
+func (h *hunt) within(c class, rel Rel, way route) {
+	if way.forward {
+		return // there is none
+	}
+	h.edges = h.edges[:0]
+	at := -1
+	for v := range uint32(h.n) {
+		for e := h.off[v]; e < h.off[v+1]; e++ {
+			is, to := h.rel[e]&rel, h.to[e]
+			if is == 0 || way.zone[to] > way.zone[v] {
+				continue
+			}
+			if at < 0 && way.zone[to] == way.zone[v] {
+				at = len(h.edges)
+			}
+			h.edges = append(h.edges, Step{From: v, To: to, Rel: is.first()})
+		}
+	}
+	if at >= 0 {
+		h.edges[0], h.edges[at] = h.edges[at], h.edges[0]
+		h.any(c, h.edges, way)
+	}
 }
 
 // single looks for a cycle with exactly one of the edges, each of which is in a

@@ -21,9 +21,8 @@ type split struct {
 }
 
 // components cuts the graph by those edges that the walk takes.
-func (g *Graph) components(w walk) split {
+func (g *Graph) components(w walk, t *tarjan) split {
 	var s split
-	var t tarjan
 	v := g.view
 	if w.rt {
 		v.clock.set(g.call, g.ret)

@@ -16,13 +16,20 @@ func (g *Graph) Search(ctx context.Context, o Options) Report {
 		return Report{Unfinished: ended(ctx)}
 	}
 	want := wanted(o.Want)
-	all := walk{d: relData, rt: g.call != nil && want.ofLevel(realtime)}
+	all := walk{d: relData}
+	top := plain
 	if want.ofLevel(process) {
 		all.d |= Process
+		top = process
 	}
-	s := g.components(all)
+	if g.call != nil && want.ofLevel(realtime) {
+		all.rt = true
+		top = realtime
+	}
+	var t tarjan
+	s := g.components(all, &t)
 	r := Report{Counts: make(map[string]int), Components: len(s.ends), Edges: g.dataEdges()}
-	h := hunt{ctx: ctx, whole: g, want: want, process: all.d&Process != 0, work: o.Work}
+	h := hunt{ctx: ctx, whole: g, want: want, process: all.d&Process != 0, top: top, tarjan: &t, work: o.Work}
 	var kept [allClasses][]witness
 	for i := range s.ends {
 		if ctx.Err() != nil {

@@ -51,6 +51,9 @@ type Options struct {
 	// :index of the completion, or its position where there is none, to a place. Nil
 	// when it is not known.
 	Order map[int]int
+	// Versions gives the writes of an rw-register's store in the order in which it
+	// made them, key by key: nil when it is not known. It goes before Order.
+	Versions []Written
 
 	Work   int64 // steps of the search for cycles; 0: enough for any history seen yet
 	Memory int64 // bytes that what is kept of the history may take; 0: no limit

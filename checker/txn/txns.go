@@ -60,6 +60,7 @@ type txns struct {
 	bare  map[[2]int32]struct{} // writes of completions that have no process
 
 	limit  int64  // bytes, 0 for none
+	kept   int64  // bytes that read keeps
 	broken string // why the history cannot be judged, "" when it can
 	events int
 }
@@ -81,6 +82,28 @@ func (t *txns) first(i int32) uint32 {
 		return 0
 	}
 	return t.ends[i-1]
+}
+
+// owner returns the transaction of a micro-op.
+func (t *txns) owner(mop int32) int32 {
+	i, _ := slices.BinarySearchFunc(t.ends, uint32(mop), func(end, mop uint32) int {
+		if end <= mop {
+			return -1
+		}
+		return 1
+	})
+	return int32(i)
+}
+
+// count returns how many transactions have a status.
+func (t *txns) count(which status) int {
+	n := 0
+	for _, st := range t.status {
+		if st == which {
+			n++
+		}
+	}
+	return n
 }
 
 // at returns the position that stands for transaction i: of its completion, or of
@@ -285,5 +308,5 @@ func (t *txns) settle() {
 func (t *txns) bytes() int64 {
 	const aTxn, aMicro, aSlot = 4 + 4 + 4 + 1 + 4, 8, 32
 	return int64(t.len())*aTxn + int64(len(t.mops))*aMicro + int64(len(t.slots))*aSlot + int64(len(t.bare))*32 +
-		t.keys.bytes() + t.vals.others.bytes() + t.clients.bytes()
+		t.kept + t.keys.bytes() + t.vals.others.bytes() + t.clients.bytes()
 }

@@ -1,0 +1,148 @@
+package txn
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/history"
+	"github.com/jepgo/jepgo/history/format"
+	"github.com/jepgo/jepgo/history/historytest"
+)
+
+// optionsOf reads the options of a row of the corpus: a map as Elle takes it, or
+// consistency-models=… and, after a semicolon, prose. Those of a row that has
+// something else are not ok.
+func optionsOf(t *testing.T, row historytest.Row) (o Options, ok bool) {
+	t.Helper()
+	text := row.Options
+	if edn := strings.Index(text, "}"); strings.HasPrefix(text, "{") && edn > 0 {
+		edn = strings.LastIndex(text, "}")
+		v := historytest.Read(t, "{:type :ok, :value "+text[:edn+1]+"}").Ops[0].Value
+		names := func(field string) (names []string) {
+			list, _ := v.Field(field)
+			for _, name := range list.Elems() {
+				names = append(names, name.Text())
+			}
+			return names
+		}
+		flag := func(field string) bool {
+			f, _ := v.Field(field)
+			set, _ := f.Flag()
+			return set
+		}
+		o = Options{
+			Models: names("consistency-models"), Anomalies: names("anomalies"),
+			SequentialKeys: flag("sequential-keys?"), LinearizableKeys: flag("linearizable-keys?"), WFRKeys: flag("wfr-keys?"),
+		}
+		if order, has := v.Field("transaction-order"); has {
+			o.Order = make(map[int]int)
+			for i, pairs := 0, order.Elems(); i+1 < len(pairs); i += 2 {
+				index, _ := pairs[i].Int()
+				place, _ := pairs[i+1].Int()
+				o.Order[int(index)] = int(place)
+			}
+		}
+		return o, true
+	}
+	text, _, _ = strings.Cut(text, ";")
+	text, _, _ = strings.Cut(text, " (")
+	switch {
+	case text == "" || text == "consistency-models default":
+		return o, true
+	case strings.HasPrefix(text, "consistency-models="):
+		o.Models = strings.Split(strings.TrimPrefix(text, "consistency-models="), ",")
+		return o, true
+	case strings.HasPrefix(text, "anomaly "):
+		o.Anomalies = []string{strings.TrimPrefix(text, "anomaly ")}
+		return o, true
+	}
+	return o, false
+}
+
+// judged gives a file of the corpus to a stream for each of the rows.
+func judged(t *testing.T, path string, streams []checker.Stream) []checker.Result {
+	t.Helper()
+	f, err := format.Open(path, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	err = f.Each(context.Background(), func(e *history.Event) error {
+		for _, s := range streams {
+			s.Take(e)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	var results []checker.Result
+	for _, s := range streams {
+		results = append(results, s.Finish(context.Background(), f.Source()))
+	}
+	return results
+}
+
+// namesIn returns the anomalies that a cell of the corpus names.
+func namesIn(cell string) []string {
+	cell, _, _ = strings.Cut(cell, "]")
+	return strings.Fields(strings.NewReplacer("[", " ", ":", "").Replace(cell))
+}
+
+// TestCorpusListAppend holds every verdict that a source states for list-append.
+func TestCorpusListAppend(t *testing.T) {
+	files := make(map[string][]historytest.Row)
+	for _, row := range historytest.Rows(t) {
+		if row.Model == "list-append" {
+			files[row.Path] = append(files[row.Path], row)
+		}
+	}
+	agree, silent := 0, 0
+	for _, path := range slices.Sorted(maps.Keys(files)) {
+		rows := files[path]
+		var streams []checker.Stream
+		for _, row := range rows {
+			o, ok := optionsOf(t, row)
+			if !ok {
+				t.Fatalf("%s: options %q are not understood", row.Name, row.Options)
+			}
+			streams = append(streams, ListAppend(o))
+		}
+		for i, r := range judged(t, path, streams) {
+			row := rows[i]
+			switch r.Verdict.String() {
+			case row.Expected:
+				agree++
+				missing(t, row, r)
+			default:
+				if row.Expected != "?" {
+					t.Errorf("%s [%s]: %s (%s), the source says %s %s", row.Name, row.Options, r.Verdict, r.Reason, row.Expected, row.Anomalies)
+					continue
+				}
+				silent++
+			}
+			if r.Verdict == checker.Invalid && len(r.Anomalies) == 0 {
+				t.Errorf("%s [%s]: no anomaly explains that it is invalid", row.Name, row.Options)
+			}
+		}
+	}
+	t.Logf("%d verdicts agree, and %d are given where the source has none", agree, silent)
+}
+
+// missing logs the anomalies that the source names and we do not. Those that only
+// say that Elle ran out of time are no anomalies of the history.
+func missing(t *testing.T, row historytest.Row, r checker.Result) {
+	var found []string
+	for _, s := range r.Stats {
+		found = append(found, s.Name)
+	}
+	for _, name := range namesIn(row.Anomalies) {
+		if !slices.Contains(found, name) && name != emptyGraph && name != "cycle-search-timeout" && !strings.HasSuffix(name, "-cycle-exists") {
+			t.Logf("%s [%s]: the source names %s, we say: %s", row.Name, row.Options, name, r.Reason)
+		}
+	}
+}

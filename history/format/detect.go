@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -27,7 +28,7 @@ func detect(text []byte, whole bool) (string, error) {
 	case 1:
 		return names[0], nil
 	case 0:
-		return "", fmt.Errorf("format is not known: it starts with %s%s; say with --format which of %s it is",
+		return "", fmt.Errorf("%w: it starts with %s%s; say with --format which of %s it is", ErrUnknown,
 			start(text), hint(text), list(Names()))
 	}
 	return "", fmt.Errorf("format could be %s: it starts with %s; say with --format which it is", list(names), start(text))
@@ -222,32 +223,15 @@ func looksAWDIT(text []byte) bool {
 	return false
 }
 
-// looksDBCop reports whether text starts with lists in which there are events.
+// looksDBCop reports whether text starts with lists in which there are transactions,
+// or has such under data.
 func looksDBCop(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t\r\n")
-	if len(text) == 0 {
+	if !bytes.Contains(text, []byte("events")) {
 		return false
 	}
-	at := bytes.Index(text, []byte("events"))
-	if at < 0 {
-		return false
-	}
-	before := text[:at]
-	switch text[0] {
-	case '[', '{':
-		// [[{"events": …, or the same as the data of an object
-		if at := bytes.Index(before, []byte(`"data"`)); at >= 0 {
-			before = bytes.TrimLeft(before[at+len(`"data"`):], " \t\r\n:")
-		} else if text[0] == '{' {
-			return false
-		}
-		return string(bytes.Join(bytes.Fields(before), nil)) == `[[{"`
-	}
-	// - - events: …, or the same under data:
-	rest := text[at+len("events"):]
-	if at := bytes.Index(before, []byte("data:")); at >= 0 {
-		before = before[at+len("data:"):]
-	}
-	before = bytes.TrimPrefix(bytes.TrimSpace(before), []byte("---"))
-	return string(bytes.Join(bytes.Fields(before), nil)) == "--" && len(rest) > 0 && rest[0] == ':'
+	const (
+		inJSON = `(?s)^\s*(\{.*?"data"\s*:\s*)?\[\s*\[\s*\{\s*"(events|success|committed)"\s*:`
+		inYAML = `(?s)^\s*(---\s)?\s*(\w.*?\bdata:\s*)?-\s+-\s+(events|success|committed):`
+	)
+	return regexp.MustCompile(inJSON).Match(text) || regexp.MustCompile(inYAML).Match(text)
 }

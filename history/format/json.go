@@ -130,24 +130,24 @@ func (r *jsonReader) fill() error {
 		copy(grown, r.buf[:n])
 		r.buf = grown
 	}
+	// All of the buffer is filled, so that an op that does not fit is read anew
+	// only when it has twice the room.
 	r.buf = r.buf[:cap(r.buf)]
-	for range 100 {
+	before := n
+	for idle := 0; n < len(r.buf) && r.ended == nil; {
 		more, err := r.source.Read(r.buf[n:])
 		n += more
-		if err != nil {
-			r.ended = err
-		}
-		if more > 0 || err != nil {
-			r.buf = r.buf[:n]
-			if more == 0 {
-				return r.end()
-			}
-			return nil
+		r.ended = err
+		if idle++; more > 0 {
+			idle = 0
+		} else if idle == 100 && err == nil {
+			r.ended = io.ErrNoProgress
 		}
 	}
-	r.buf = r.buf[:n]
-	r.ended = io.ErrNoProgress
-	return r.end()
+	if r.buf = r.buf[:n]; n == before {
+		return r.end()
+	}
+	return nil
 }
 
 // end returns the error for the end of the input.

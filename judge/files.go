@@ -12,6 +12,7 @@ import (
 	"github.com/jepgo/jepgo/history/format"
 	"github.com/jepgo/jepgo/report"
 	"github.com/jepgo/jepgo/store"
+	"github.com/jepgo/jepgo/usage"
 )
 
 // Progress is how far a judgement has come.
@@ -67,13 +68,21 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 			})
 		}
 	})
+	histories := make(map[string]int) // by directory
 	for i, job := range jobs {
 		r := <-results[i]
+		foreign := job.dir != "" && errors.Is(r.err, format.ErrUnknown)
+		if !foreign {
+			histories[job.dir]++
+		}
+		last := i+1 == len(jobs) || jobs[i+1].dir != job.dir
 		var vague *VagueError
 		switch {
-		case job.found && errors.Is(r.err, format.ErrUnknown): // no history
+		case foreign && last && histories[job.dir] == 0:
+			r.err = usage.Errorf("directory %q holds no file that looks like a history", job.dir)
+		case foreign:
 			continue
-		case job.found && errors.As(r.err, &vague):
+		case job.dir != "" && errors.As(r.err, &vague):
 			r.j, r.err = &report.Judgement{File: job.path, Undecided: vague.Error()}, nil
 		case ctx.Err() != nil && r.j == nil && errors.Is(r.err, ctx.Err()):
 			return nil // interrupted: the caller knows
@@ -87,8 +96,8 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 
 // job is one file to judge.
 type job struct {
-	path  string
-	found bool // in a directory; nobody said that it is a history
+	path string
+	dir  string // where it was found; "" when somebody said that it is a history
 }
 
 func expand(paths []string) ([]job, error) {
@@ -109,7 +118,7 @@ func expand(paths []string) ([]job, error) {
 				jobs = append(jobs, job{path: at})
 				return filepath.SkipDir
 			case entry.Type().IsRegular():
-				jobs = append(jobs, job{path: at, found: true})
+				jobs = append(jobs, job{path: at, dir: path})
 			}
 			return nil
 		})

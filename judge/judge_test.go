@@ -54,7 +54,7 @@ func TestJudgeRefuses(t *testing.T) {
 		"not jepgo's":   {write(t, staleRegister), Options{Model: "chain"}, "--model chain"},
 		"unknown ops":   {write(t, `{:process 0, :type :ok, :f :dance, :value 1}`), Options{}, ":dance"},
 		"bad initial":   {write(t, staleRegister), Options{Initial: "{"}, "--initial"},
-		"binary":        {write(t, "\x7fELF\x02\x01\x01\x00\x00"), Options{}, "line 1"},
+		"binary":        {write(t, "\x7fELF\x02\x01\x01\x00\x00"), Options{}, "format is not known"},
 		"directory":     {dir, Options{}, "history.edn"},
 		"no file":       {filepath.Join(dir, "none.edn"), Options{}, "none.edn"},
 	} {

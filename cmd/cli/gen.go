@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,15 +44,7 @@ Workloads:
 			}
 			ctx, stop := Interruptible(cmd.Context())
 			defer stop()
-			if path == "" {
-				return gen.Write(ctx, cmd.OutOrStdout(), o)
-			}
-			file, err := os.Create(path)
-			if err != nil {
-				return usage.Errorf("--output: %w", err)
-			}
-			out := bufio.NewWriterSize(file, 1<<20)
-			return errors.Join(gen.Write(ctx, out, o), out.Flush(), file.Close())
+			return writeFile(path, cmd.OutOrStdout(), func(w io.Writer) error { return gen.Write(ctx, w, o) })
 		},
 	}
 	f := cmd.Flags()

@@ -10,57 +10,85 @@ import (
 	"github.com/jepgo/jepgo/history"
 )
 
-// shownCalls is how many operations a witness may have; a cas or a lock can make
-// a longer chain of which no part can go.
-const shownCalls = 24
+const (
+	// shownCalls is how many operations a witness may have; a cas or a lock can
+	// make a longer chain of which no part can go.
+	shownCalls = 24
+	// shownOrder is how many operations of an order are shown, the last ones.
+	shownOrder = 12
+	// explainWork bounds the steps of all searches for one explanation, about two
+	// seconds' worth. It is work and not time, so that the same history always has
+	// the same witness.
+	explainWork = 10_000_000
+	// orderSteps bounds the search for the longest order.
+	orderSteps = 200_000
+)
 
-// explainWork bounds the steps of all searches for one explanation, about ten
-// seconds' worth. It is work and not time, so that the same history always has
-// the same witness.
-const explainWork = 20_000_000
+// narrator tells about one key.
+type narrator struct {
+	c       *columns
+	k       *key
+	r       *register
+	initial int32
+	calls   []call // the witness
+	ops     map[int]history.Op
+	err     error
+}
 
-// explain says why the register is not linearizable, in the fewest operations,
-// and describes the one that has no place among them.
-func (r *register) explain(ctx context.Context, h *history.History, o Options, found outcome) (a checker.Anomaly, what string) {
-	s := &searcher{ctx: ctx, r: r, nilAny: o.NilAny, memory: o.Memory, limited: true, work: explainWork}
-	calls := s.shrink(s.firstFailure(found))
+// explain says why a key is not linearizable, in the fewest operations, and
+// describes the one that has no place among them.
+func explain(ctx context.Context, src history.Source, c *columns, k *key, found outcome) (a checker.Anomaly, what string) {
+	r := c.decode(k)
+	s := &searcher{ctx: ctx, initial: r.initial, values: len(r.values), memory: c.options.Memory / shares, work: explainWork}
+	calls := found.proof
+	if calls == nil {
+		calls = s.nearest(r.calls, found.cut)
+	}
+	calls = s.shrink(calls)
+	n := &narrator{c: c, k: k, r: r, initial: r.initial, calls: calls}
 	last := lastEnding(calls)
 	culprit := calls[last]
+	best := longest(calls, r.initial, orderSteps)
+	shown := calls
+	if len(calls) > shownCalls {
+		shown = calls[max(0, last-shownCalls/2):min(len(calls), last+shownCalls/2)]
+	}
+	vain := n.inVain(&culprit)
+	n.load(src, shown, &culprit, &best, vain)
+
 	text := &strings.Builder{}
-	what = r.describe(h, &culprit)
-	fmt.Fprintf(text, "%s: %s cannot be given a place in any order of the operations.", r.title(), what)
-	if v, ok := culprit.needs(o.NilAny); ok && v != r.initial {
-		r.sayWriters(text, h, calls, &culprit, v)
+	what = n.describe(&culprit)
+	fmt.Fprintf(text, "%s: %s cannot be given a place in any order of the operations.", c.title(k), what)
+	if v, ok := culprit.needs(); ok && v != r.initial {
+		n.sayWriters(text, &culprit, v, vain)
 	}
-	r.sayBefore(text, h, calls, &culprit)
-	positions := []int{culprit.invoke, culprit.done}
-	if len(calls) <= shownCalls {
-		if len(calls) > 1 {
-			fmt.Fprintf(text, " The %d operations of the witness are not linearizable by themselves.", len(calls))
-		}
-		for i := range calls {
-			positions = append(positions, calls[i].invoke, calls[i].done)
-		}
-	} else {
+	n.sayBefore(text, &culprit)
+	if len(calls) > shownCalls {
 		fmt.Fprintf(text, " All %d operations up to there hang together, so the witness shows the nearest only.", len(calls))
-		for i := max(0, last-shownCalls/2); i < min(len(calls), last+shownCalls/2); i++ {
-			positions = append(positions, calls[i].invoke, calls[i].done)
+	} else if len(calls) > 1 {
+		fmt.Fprintf(text, " The %d operations of the witness are not linearizable by themselves.", len(calls))
+	}
+	var positions []int
+	for _, list := range [][]call{{culprit}, shown, vain} {
+		for i := range list {
+			invoke, done := list[i].positions()
+			positions = append(positions, invoke, done)
 		}
 	}
-	if v, ok := culprit.needs(o.NilAny); ok {
-		for i := range r.failed {
-			if r.failed[i].writes(v) {
-				positions = append(positions, r.failed[i].invoke, r.failed[i].done)
-				break
-			}
-		}
-	}
-	return checker.Anomaly{
+	a = checker.Anomaly{
 		Name:    "nonlinearizable",
 		Message: text.String(),
-		Witness: checker.Refs(h, positions...),
-		Nodes:   nodesOf(h, positions),
-	}, what
+		Witness: n.refs(positions),
+		Nodes:   n.nodes(positions),
+		State:   n.value(best.state),
+	}
+	for _, i := range best.placed[max(0, len(best.placed)-shownOrder):] {
+		a.Order = append(a.Order, n.ref(&calls[i]))
+	}
+	for _, i := range best.blocked[:min(len(best.blocked), shownCalls)] {
+		a.Blocked = append(a.Blocked, checker.Blocked{Ref: n.ref(&calls[i]), Why: n.whyNot(&calls[i], best, i)})
+	}
+	return a, what
 }
 
 // lastEnding is the call that completed last, the one at which the history
@@ -75,99 +103,225 @@ func lastEnding(calls []call) int {
 	return last
 }
 
+// inVain is a failed operation that would have set the value that c needs.
+func (n *narrator) inVain(c *call) []call {
+	v, ok := c.needs()
+	if !ok {
+		return nil
+	}
+	code := n.r.values[v]
+	for _, block := range n.k.blocks {
+		for i := range block {
+			if row := &block[i]; row.fate == failed && !row.unread && (row.action == write || row.action == cas) && row.value == code {
+				now := call{begin: row.begin, end: row.end, told: row.end, action: row.action, value: v, old: -1, lone: row.lone}
+				if row.action == cas {
+					now.old = int32(slices.Index(n.r.values, row.old))
+				}
+				return []call{now}
+			}
+		}
+	}
+	return nil
+}
+
+// load reads again the ops that are told of.
+func (n *narrator) load(src history.Source, shown []call, culprit *call, best *order, vain []call) {
+	var positions []int
+	add := func(c *call) {
+		invoke, done := c.positions()
+		for _, at := range []int{invoke, done} {
+			if at >= 0 {
+				positions = append(positions, at)
+			}
+		}
+	}
+	for _, list := range [][]call{shown, vain, {*culprit}} {
+		for i := range list {
+			add(&list[i])
+		}
+	}
+	for _, i := range best.placed[max(0, len(best.placed)-shownOrder):] {
+		add(&n.calls[i])
+	}
+	for _, i := range best.blocked[:min(len(best.blocked), shownCalls)] {
+		add(&n.calls[i])
+	}
+	if v, ok := culprit.needs(); ok {
+		for i, told := 0, 0; i < len(n.calls) && told < 2*shownWriters; i++ {
+			if n.calls[i].writes(v) {
+				add(&n.calls[i])
+				told++
+			}
+		}
+	}
+	for _, c := range n.before(culprit) {
+		add(c)
+	}
+	slices.Sort(positions)
+	positions = slices.Compact(positions)
+	n.ops = make(map[int]history.Op, len(positions))
+	ops, err := src.Ops(positions)
+	n.err = err
+	for i := range ops {
+		n.ops[positions[i]] = ops[i]
+	}
+}
+
+// value is a value as it is written in the history.
+func (n *narrator) value(v int32) string {
+	code := n.r.values[v]
+	switch {
+	case n.c.model.lock && code == n.c.free:
+		return "free"
+	case n.c.model.lock:
+		return "taken"
+	}
+	return n.c.codes.value(code).String()
+}
+
+const shownWriters = 3
+
 // sayWriters tells where the value that was seen comes from.
-func (r *register) sayWriters(text *strings.Builder, h *history.History, calls []call, culprit *call, v int32) {
-	value := r.values.Value(v)
+func (n *narrator) sayWriters(text *strings.Builder, culprit *call, v int32, vain []call) {
+	value := n.value(v)
 	var from []string
 	var later *call
-	for i := range calls {
-		switch c := &calls[i]; {
-		case !c.writes(v) || c.invoke == culprit.invoke:
+	for i := range n.calls {
+		switch c := &n.calls[i]; {
+		case !c.writes(v) || c.begin == culprit.begin || len(from) >= shownWriters:
 		case c.begin > culprit.end:
 			later = c
 		default:
-			from = append(from, r.describe(h, c))
+			from = append(from, n.describe(c))
 		}
 	}
 	switch {
 	case len(from) > 1:
-		fmt.Fprintf(text, " %s may come from %s.", value, strings.Join(from[:min(3, len(from))], " or "))
+		fmt.Fprintf(text, " %s may come from %s.", value, strings.Join(from, " or "))
 		return
 	case len(from) == 1:
 		fmt.Fprintf(text, " %s comes from %s.", value, from[0])
 		return
 	case later != nil:
-		fmt.Fprintf(text, " %s was only written afterwards, by %s.", value, r.describe(h, later))
+		fmt.Fprintf(text, " %s was only written afterwards, by %s.", value, n.describe(later))
 		return
 	}
 	fmt.Fprintf(text, " No operation that may have happened by then wrote %s", value)
-	for i := range r.failed {
-		if c := &r.failed[i]; c.writes(v) {
-			fmt.Fprintf(text, "; %s would have, but it failed", r.describe(h, c))
-			break
-		}
+	for i := range vain {
+		fmt.Fprintf(text, "; %s would have, but it failed", n.describe(&vain[i]))
 	}
 	text.WriteString(".")
 }
 
-// sayBefore lists the last operations that had ended when the culprit began.
-func (r *register) sayBefore(text *strings.Builder, h *history.History, calls []call, culprit *call) {
-	var before []*call
-	for i := range calls {
-		if calls[i].end < culprit.begin {
-			before = append(before, &calls[i])
+// before lists the last calls that had ended when c began, the latest first.
+func (n *narrator) before(c *call) []*call {
+	var list []*call
+	for i := range n.calls {
+		if n.calls[i].end < c.begin {
+			list = append(list, &n.calls[i])
 		}
 	}
-	slices.SortFunc(before, func(a, b *call) int { return b.end - a.end })
-	if len(before) == 0 {
-		return
-	}
+	slices.SortFunc(list, func(a, b *call) int { return int(int64(b.end) - int64(a.end)) })
+	return list[:min(3, len(list))]
+}
+
+func (n *narrator) sayBefore(text *strings.Builder, culprit *call) {
 	var parts []string
-	for _, c := range before[:min(3, len(before))] {
-		parts = append(parts, r.describe(h, c))
+	for _, c := range n.before(culprit) {
+		parts = append(parts, n.describe(c))
 	}
-	fmt.Fprintf(text, " Ended before it began, latest first: %s.", strings.Join(parts, "; "))
+	if len(parts) > 0 {
+		fmt.Fprintf(text, " Ended before it began, latest first: %s.", strings.Join(parts, "; "))
+	}
+}
+
+// whyNot says why a call cannot come next after the longest order.
+func (n *narrator) whyNot(c *call, best order, i int32) string {
+	thing := "the register holds"
+	if n.c.model.lock {
+		thing = "the lock is"
+	}
+	after, ok := c.step(best.state)
+	switch {
+	case ok && i == best.stuck:
+		return "could come next, but the operations that are left could not"
+	case ok && after != best.state:
+		return fmt.Sprintf("would leave %s behind, and %s would still have no place", n.value(after), n.describe(&n.calls[best.stuck]))
+	case ok:
+		return fmt.Sprintf("would change nothing, and %s would still have no place", n.describe(&n.calls[best.stuck]))
+	case c.action == read:
+		return fmt.Sprintf("reads %s, but %s %s", n.value(c.value), thing, n.value(best.state))
+	case c.action == miss:
+		return fmt.Sprintf("found another value than %s, but %s %s", n.value(c.old), thing, n.value(best.state))
+	}
+	return fmt.Sprintf("needs %s, but %s %s", n.value(c.old), thing, n.value(best.state))
 }
 
 // describe names a call as a person would: what, by whom, where, which ops.
-func (r *register) describe(h *history.History, c *call) string {
+func (n *narrator) describe(c *call) string {
 	text := &strings.Builder{}
-	switch c.action {
-	case read:
-		fmt.Fprintf(text, "read of %s", r.values.Value(c.value))
-	case write:
-		fmt.Fprintf(text, "write of %s", r.values.Value(c.value))
-	case cas:
-		op := &h.Ops[max(c.invoke, c.done)]
-		if op.F == "cas" {
-			fmt.Fprintf(text, "cas from %s to %s", r.values.Value(c.old), r.values.Value(c.value))
-		} else {
-			text.WriteString(op.F)
-		}
+	invoke, done := c.positions()
+	op := n.ops[max(invoke, done)]
+	switch {
+	case n.c.model.lock:
+		text.WriteString(n.ops[max(invoke, done)].F)
+	case c.action == read && op.F == "cas":
+		fmt.Fprintf(text, "cas from %[1]s to %[1]s", n.value(c.value))
+	case c.action == read:
+		fmt.Fprintf(text, "read of %s", n.value(c.value))
+	case c.action == write:
+		fmt.Fprintf(text, "write of %s", n.value(c.value))
+	case c.action == miss:
+		fmt.Fprintf(text, "cas that did not find %s", n.value(c.old))
+	case c.old < 0:
+		fmt.Fprintf(text, "cas to %s", n.value(c.value))
+	default:
+		fmt.Fprintf(text, "cas from %s to %s", n.value(c.old), n.value(c.value))
 	}
-	op := &h.Ops[max(c.invoke, c.done)]
 	fmt.Fprintf(text, " by process %s", op.Process)
 	if op.Node != "" {
 		fmt.Fprintf(text, " on %s", op.Node)
 	}
 	switch {
-	case c.done < 0:
-		fmt.Fprintf(text, " (op %d, never completed)", c.invoke)
-	case c.invoke < 0:
-		fmt.Fprintf(text, " (op %d)", c.done)
-	case h.Ops[c.done].Type == history.Info:
-		fmt.Fprintf(text, " (ops %d and %d, in doubt)", c.invoke, c.done)
+	case done < 0:
+		fmt.Fprintf(text, " (op %d, never completed)", invoke)
+	case invoke < 0:
+		fmt.Fprintf(text, " (op %d)", done)
+	case op.Type == history.Info:
+		fmt.Fprintf(text, " (ops %d and %d, in doubt)", invoke, done)
 	default:
-		fmt.Fprintf(text, " (ops %d and %d)", c.invoke, c.done)
+		fmt.Fprintf(text, " (ops %d and %d)", invoke, done)
 	}
 	return text.String()
 }
 
-func nodesOf(h *history.History, positions []int) []string {
+// ref points at the op that says most of a call.
+func (n *narrator) ref(c *call) checker.Ref {
+	invoke, done := c.positions()
+	return n.refs([]int{max(invoke, done)})[0]
+}
+
+func (n *narrator) refs(positions []int) []checker.Ref {
+	positions = slices.DeleteFunc(slices.Clone(positions), func(at int) bool { return at < 0 })
+	slices.Sort(positions)
+	positions = slices.Compact(positions)
+	refs := make([]checker.Ref, len(positions))
+	for i, at := range positions {
+		refs[i].Index = at
+		if op, ok := n.ops[at]; ok {
+			refs[i].Op = op.String()
+		} else {
+			refs[i].Op = fmt.Sprintf("; this op could not be read again: %v", n.err)
+		}
+	}
+	return refs
+}
+
+func (n *narrator) nodes(positions []int) []string {
 	var nodes []string
 	for _, at := range positions {
-		if at >= 0 && h.Ops[at].Node != "" {
-			nodes = append(nodes, h.Ops[at].Node)
+		if op, ok := n.ops[at]; ok && op.Node != "" {
+			nodes = append(nodes, op.Node)
 		}
 	}
 	slices.Sort(nodes)

@@ -1,26 +1,27 @@
 // Package linear decides whether registers and locks are linearizable: whether
 // every operation can be given one moment between its invocation and its
 // completion so that the operations, in the order of those moments, are what a
-// single register would have done.
+// single register would have done. Sequential decides the weaker question that
+// asks for the order within each process only.
 //
-// Each key is decided on its own (linearizability is local). A key whose writes
-// are all different and that has no cas is decided in O(n log n) from how long
-// each value was there. Every other key is searched by Porcupine (Wing and Gong
-// with a cache). That problem is NP-complete, so the search is bounded in real
-// time and in memory, and Unknown when it meets a bound; a key with n operations
-// of which c overlap takes about n·n/8 bytes when it is valid, and up to 2^c
-// times as many steps when it is not. Order is the order of the history; :time
-// is never looked at.
+// Each key is decided on its own (linearizability is local). A key in which no
+// value is set twice is decided in O(n log n), cas included, from how long each
+// value was there (zones, chains). Every other key is walked event by event with
+// the set of all states that the register may be in (frontier); that is near
+// linear in the history and exponential in the worst case only in how many
+// operations overlap, in doubt or not. Where the set grows too wide, the best of
+// it is kept first, as that suffices to find an order; then short stretches are
+// tried for a proof that there is none; only then more is kept.
 //
-// What it is not for: keys with many thousands of operations that compare and
-// set or write the same values again, ten or more of them at once.
+// All of that is bounded by work and memory, never by time, so that a history
+// has the same verdict on every machine; where the work ends, the verdict is
+// Unknown. Order is the order of the history; :time is never looked at. It keeps
+// 24 bytes for each operation, and 24 more while a key is decided.
 package linear
 
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,9 +35,13 @@ import (
 type Options struct {
 	// Keyed: every client :value is [key value], one register for each key.
 	Keyed bool
-	// Timeout bounds the real time of the whole check; 0 is a minute.
+	// Timeout bounds the real time of the judgement; 0 is no such bound.
 	Timeout time.Duration
-	// Memory bounds, in bytes and roughly, what all searches together keep; 0 is 2 GiB.
+	// Work bounds the steps that all searches together may take; 0 is 500 million,
+	// about a minute of one core.
+	Work int64
+	// Memory bounds, in bytes, the columns of the history and what the searches
+	// keep; 0 is 2 GiB.
 	Memory int64
 	// NilAny: a read of nil agrees with every state, as in Knossos.
 	NilAny bool
@@ -49,7 +54,8 @@ type Options struct {
 }
 
 // Register returns the checker linear for the operations :read, :write (v) and
-// :cas ([old new]); every other :f is left alone.
+// :cas ([old new]); every other :f is left alone. An ok completion :cas-miss of a
+// :cas says that it ran and found another value than old.
 //
 // Of the operations: ok ones happened, fail ones did not, reads in doubt say
 // nothing, and a write or cas in doubt may take effect at any time from its
@@ -57,21 +63,32 @@ type Options struct {
 // witness that is not linearizable by itself and in which every value that is
 // read keeps its writer.
 func Register(o Options) checker.Checker {
-	return search{name: "linear", options: o.withDefaults(), model: registerModel()}
+	return checker.Streamed(func() checker.Stream { return RegisterStream(o) })
+}
+
+// RegisterStream is Register for a history that passes by.
+func RegisterStream(o Options) checker.Stream {
+	o = o.withDefaults()
+	return &stream{name: "linear", options: o, columns: newColumns(o, registerModel())}
 }
 
 // Mutex returns the checker linear for a lock without owner: :acquire needs it
 // free and takes it, :release needs it taken and frees it. Initial and NilAny do
 // not apply; the lock starts free.
 func Mutex(o Options) checker.Checker {
+	return checker.Streamed(func() checker.Stream { return MutexStream(o) })
+}
+
+// MutexStream is Mutex for a history that passes by.
+func MutexStream(o Options) checker.Stream {
 	o = o.withDefaults()
-	o.NilAny, o.Initial = false, history.Flag(false)
-	return search{name: "linear", options: o, model: mutexModel()}
+	o.NilAny = false
+	return &stream{name: "linear", options: o, columns: newColumns(o, mutexModel())}
 }
 
 func (o Options) withDefaults() Options {
-	if o.Timeout <= 0 {
-		o.Timeout = time.Minute
+	if o.Work <= 0 {
+		o.Work = 500_000_000
 	}
 	if o.Memory <= 0 {
 		o.Memory = 2 << 30
@@ -79,50 +96,62 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-type search struct {
+// stream is a Register or Mutex at work.
+type stream struct {
 	name    string
 	options Options
-	model   model
+	columns *columns
 }
 
-func (s search) Name() string { return s.name }
+func (s *stream) Name() string { return s.name }
 
-func (s search) Check(ctx context.Context, h *history.History) checker.Result {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.options.Timeout,
-		fmt.Errorf("time limit of %v reached", s.options.Timeout))
-	defer cancel()
-	keys, odd := split(ctx, h, s.options, s.model)
+func (s *stream) Take(e *history.Event) { s.columns.take(e) }
+
+func (s *stream) Finish(ctx context.Context, src history.Source) checker.Result {
+	if s.options.Timeout > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeoutCause(ctx, s.options.Timeout,
+			fmt.Errorf("time limit of %v reached", s.options.Timeout))
+		defer cancel()
+	}
 	if ctx.Err() != nil {
 		return checker.Ended(ctx, s.name)
 	}
-	found := searchAll(ctx, keys, s.options)
-	return s.judge(ctx, h, keys, found, odd)
+	if s.columns.why != "" {
+		return checker.Result{Checker: s.name, Reason: s.columns.why}
+	}
+	s.columns.finish()
+	return s.judge(ctx, src, decideAll(ctx, s.columns))
 }
 
 // maxAnomalies bounds how many keys are explained; finding a witness costs many
 // searches of that key.
 const maxAnomalies = 4
 
-func (s search) judge(ctx context.Context, h *history.History, keys []*register, found []outcome, odd []int) checker.Result {
+func (s *stream) judge(ctx context.Context, src history.Source, found []outcome) checker.Result {
+	c := s.columns
 	r := checker.Result{Checker: s.name}
-	gaveUp, culprit := "", ""
-	bad, undecided, pruned, longest := 0, 0, 0, 0
-	for i, key := range keys {
-		r.Facts += key.certain
-		pruned += key.pruned
-		longest = max(longest, len(key.calls))
+	gaveUp, culprit, first := "", "", ""
+	bad, undecided, pruned, longest, work := 0, 0, 0, 0, int64(0)
+	for i, k := range c.keys {
+		r.Facts += found[i].certain
+		pruned += found[i].pruned
+		work += found[i].work
+		longest = max(longest, k.rows)
 		switch found[i].verdict {
 		case checker.Invalid:
-			bad++
+			if bad++; bad == 1 {
+				first = c.title(k)
+			}
 			if len(r.Anomalies) < maxAnomalies {
-				a, what := key.explain(ctx, h, s.options, found[i])
+				a, what := explain(ctx, src, c, k, found[i])
 				r.Anomalies = append(r.Anomalies, a)
 				if culprit == "" {
 					culprit = what
 				}
 			}
 		case checker.Unknown:
-			text := fmt.Sprintf("%s with %d operations was not decided: %s", key.title(), len(key.calls), found[i].why)
+			text := fmt.Sprintf("%s with %d operations was not decided: %s", c.title(k), k.rows, found[i].why)
 			if gaveUp == "" {
 				gaveUp = text
 			}
@@ -131,22 +160,25 @@ func (s search) judge(ctx context.Context, h *history.History, keys []*register,
 		}
 	}
 	r.Stats = []checker.Stat{
-		{Name: "keys", Value: fmt.Sprint(len(keys))},
+		{Name: "keys", Value: fmt.Sprint(len(c.keys))},
 		{Name: "operations of the busiest key", Value: fmt.Sprint(longest)},
 		{Name: "unobserved operations in doubt left out", Value: fmt.Sprint(pruned)},
+		{Name: "steps", Value: fmt.Sprint(work)},
 	}
 	oddText := ""
-	if len(odd) > 0 {
-		oddText = fmt.Sprintf("%d operations have a value that is not one of their :f, the first is op %d: %s",
-			len(odd), odd[0], h.Ops[odd[0]].Value)
+	if c.odd > 0 {
+		oddText = fmt.Sprintf("%d operations have a value that is not one of their :f, the first is op %d", c.odd, c.oddAt)
+		if ops, err := src.Ops([]int{c.oddAt}); err == nil {
+			oddText += ": " + ops[0].Value.String()
+		}
 		r.Warnings = append(r.Warnings, oddText)
 	}
 	switch {
 	case bad > 0:
 		r.Verdict = checker.Invalid
-		r.Reason = keys[firstInvalid(found)].title() + " is not linearizable"
+		r.Reason = first + " is not linearizable"
 		if s.options.Keyed {
-			r.Reason += sayOthers(bad-1, undecided, len(keys)-1)
+			r.Reason += sayOthers(bad-1, undecided, len(c.keys)-1)
 		} else {
 			r.Reason += ": no order has a place for the " + culprit
 		}
@@ -154,14 +186,14 @@ func (s search) judge(ctx context.Context, h *history.History, keys []*register,
 		r.Reason = gaveUp
 	case oddText != "":
 		r.Reason = oddText
-	case r.Facts == 0 && s.options.EmptyValid && s.model.tried(h):
+	case r.Facts == 0 && s.options.EmptyValid && c.tried:
 		r.Verdict, r.Facts = checker.Valid, 1
 		r.Reason = "nothing happened, so nothing went wrong"
 	case r.Facts == 0:
-		r.Reason = s.model.sayNone(h)
+		r.Reason = c.sayNone()
 	default:
 		r.Verdict = checker.Valid
-		r.Reason = fmt.Sprintf("%d operations on %d registers are linearizable", r.Facts, len(keys))
+		r.Reason = fmt.Sprintf("%d operations on %d registers are linearizable", r.Facts, len(c.keys))
 	}
 	return r
 }
@@ -183,37 +215,20 @@ func sayOthers(bad, undecided, others int) string {
 	return fmt.Sprintf(", and the %d others are", others)
 }
 
-// tried reports whether any client called for an operation of the model.
-func (m model) tried(h *history.History) bool {
-	return slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.Process.IsClient() && m.handles(op.F) })
+func sayMemory(bytes int64) string {
+	if bytes < 1<<20 {
+		return fmt.Sprintf("memory limit of %d KiB reached", bytes>>10)
+	}
+	return fmt.Sprintf("memory limit of %d MiB reached", bytes>>20)
 }
 
-// sayNone is the reason of a history in which nothing of the model completed.
-func (m model) sayNone(h *history.History) string {
-	judged := names(m.ops)
-	if m.tried(h) {
-		return "history has no completed operation of those that this model judges: " + judged
+// title names the register of a key.
+func (c *columns) title(k *key) string {
+	if !c.options.Keyed {
+		return c.model.kind
 	}
-	seen := make(map[string]bool)
-	for i := range h.Ops {
-		if op := &h.Ops[i]; op.Process.IsClient() {
-			seen[op.F] = true
-		}
-	}
-	if len(seen) == 0 {
-		return "history has no client operation, and this model judges " + judged
-	}
-	return fmt.Sprintf("clients did %s, and this model judges only %s", names(slices.Sorted(maps.Keys(seen))), judged)
+	return "key " + c.codes.value(k.code).String()
 }
 
 // names lists operations as the history spells them.
 func names(fs []string) string { return ":" + strings.Join(fs, ", :") }
-
-func firstInvalid(found []outcome) int {
-	for i := range found {
-		if found[i].verdict == checker.Invalid {
-			return i
-		}
-	}
-	return 0
-}

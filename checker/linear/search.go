@@ -1,250 +1,247 @@
 package linear
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 
-	"github.com/anishathalye/porcupine"
-
 	"github.com/jepgo/jepgo/checker"
 )
 
-// outcome is what a search found; why says what stopped it.
+// outcome is what was found out about one key.
 type outcome struct {
 	verdict checker.Verdict
-	why     string
-	valid   int    // how many completions of the key were found to be valid together
-	failing int    // how many were found to fail, when the verdict is Invalid
-	proof   []call // a small part of those that fails, where one was found at once
+	why     string // what stopped the search, when the verdict is Unknown
+	cut     uint32 // the history up to there fails already, when it is Invalid
+	proof   []call // calls that fail by themselves, where they were found at once
+	certain int
+	pruned  int
+	work    int64
 }
 
-// searchAll decides every key, GOMAXPROCS at once.
-func searchAll(ctx context.Context, keys []*register, o Options) []outcome {
-	found := make([]outcome, len(keys))
-	workers := max(1, min(runtime.GOMAXPROCS(0), len(keys)))
+// shares is among how many keys at once the memory is split. It is a constant so
+// that no verdict depends on the number of cores.
+const shares = 8
+
+// decideAll decides every key, GOMAXPROCS at once. Each gets an equal share of
+// the work; those that it did not suffice for share once more what the others
+// left over.
+func decideAll(ctx context.Context, c *columns) []outcome {
+	found := make([]outcome, len(c.keys))
+	todo := make([]int, len(c.keys))
+	for i := range todo {
+		todo[i] = i
+	}
+	left := c.options.Work
+	for round := 0; round < 2 && len(todo) > 0; round++ {
+		share := left / int64(len(todo))
+		if round == 0 && len(todo) > 1 {
+			share = max(share/2, min(left/2, 1_000_000))
+		}
+		each(todo, func(i int) {
+			used := found[i].work
+			found[i] = c.decide(ctx, c.keys[i], share)
+			found[i].work += used
+		})
+		for _, i := range todo {
+			left -= found[i].work
+		}
+		todo = slices.DeleteFunc(todo, func(i int) bool { return found[i].verdict != checker.Unknown || found[i].why != sayWork })
+		if len(todo) == len(c.keys) && len(todo) == 1 || left <= 0 {
+			break
+		}
+	}
+	for i := range found {
+		if found[i].why == sayWork {
+			found[i].why = fmt.Sprintf("work limit of %d steps reached", c.options.Work)
+		}
+	}
+	return found
+}
+
+const sayWork = "work"
+
+// each calls do for every one of a list, GOMAXPROCS at once.
+func each(list []int, do func(i int)) {
+	workers := min(runtime.GOMAXPROCS(0), len(list), shares)
+	if workers == 1 {
+		for _, i := range list {
+			do(i)
+		}
+		return
+	}
 	next := make(chan int)
 	var wait sync.WaitGroup
 	for range workers {
 		wait.Go(func() {
 			for i := range next {
-				s := searcher{ctx: ctx, r: keys[i], nilAny: o.NilAny, memory: o.Memory / int64(workers)}
-				found[i] = s.grow()
+				do(i)
 			}
 		})
 	}
-	for i := range keys {
+	for _, i := range list {
 		next <- i
 	}
 	close(next)
 	wait.Wait()
+}
+
+// decide decides one key within work steps.
+func (c *columns) decide(ctx context.Context, k *key, work int64) outcome {
+	r := c.decode(k)
+	s := &searcher{ctx: ctx, initial: r.initial, values: len(r.values), work: work,
+		memory: c.options.Memory / int64(min(shares, len(c.keys)))}
+	found := s.decide(r.calls)
+	found.certain, found.pruned, found.work = r.certain, r.pruned, work-s.work
 	return found
 }
 
-// searcher decides pieces of one key's history.
+// searcher decides calls on one register.
 type searcher struct {
-	ctx    context.Context
-	r      *register
-	nilAny bool
-	memory int64
-	// work is how many more steps all searches may take, when limited is set.
-	limited bool
-	work    int
+	ctx     context.Context
+	initial int32
+	values  int   // how many there are
+	work    int64 // how many more steps all searches may take
+	memory  int64
 }
 
-// firstPiece is how many completions the first piece has.
-const firstPiece = 256
-
-// grow decides the whole key by pieces from its start, each four times as long
-// as the one before. A search costs its length squared in memory, so a history
-// that fails early is far cheaper to refuse in a short piece, and one that does
-// not costs a third more. Where no search is needed there are no pieces.
-func (s *searcher) grow() outcome {
-	ends := s.r.ends()
-	valid := 0
-	plain := s.plain(s.r.calls)
-	for size := firstPiece; size < len(ends) && !plain; size *= 4 {
-		found := s.piece(s.r.prefix(ends[size-1], s.nilAny))
-		if found.verdict != checker.Valid {
-			found.valid, found.failing = valid, size
-			return found
-		}
-		valid = size
+// decide decides calls that prune has seen, in the cheapest way that does.
+func (s *searcher) decide(calls []call) outcome {
+	if s.ctx.Err() != nil {
+		return outcome{why: context.Cause(s.ctx).Error()}
 	}
-	found := s.piece(s.r.calls)
-	found.valid, found.failing = valid, len(ends)
-	return found
-}
-
-// piece decides calls, the cheap way first.
-func (s *searcher) piece(calls []call) outcome {
-	suspects := s.suspects(calls)
-	if len(suspects) == 0 && s.plain(calls) {
+	s.work -= int64(len(calls))
+	if clusters, ok := unique(calls, s.values, s.initial); ok {
+		if bad := chained(calls, clusters, s.initial); bad != nil {
+			return outcome{verdict: checker.Invalid, cut: bad.end, proof: bad.proof(calls)}
+		}
 		return outcome{verdict: checker.Valid}
 	}
-	if part := s.refute(calls, suspects); part != nil {
-		return outcome{verdict: checker.Invalid, proof: part}
+	if end := s.early(calls); end != never {
+		return outcome{verdict: checker.Invalid, cut: end}
 	}
-	return s.decide(calls)
+	return s.search(calls)
 }
 
-// ends lists the positions of the completions, in order.
-func (r *register) ends() []int {
-	var ends []int
-	for _, c := range r.calls {
-		if c.end != never {
-			ends = append(ends, c.end)
+// early finds the first end of a call that saw a value before any call that sets
+// it had begun; never when there is none.
+func (s *searcher) early(calls []call) uint32 {
+	set := make([]uint32, s.values)
+	for i := range set {
+		set[i] = never
+	}
+	set[s.initial] = 0
+	for i := range calls {
+		if c := &calls[i]; c.sets() {
+			set[c.value] = min(set[c.value], c.begin)
 		}
 	}
-	slices.Sort(ends)
-	return ends
+	first := uint32(never)
+	for i := range calls {
+		if v, ok := calls[i].needs(); ok && calls[i].end < set[v] {
+			first = min(first, calls[i].end)
+		}
+	}
+	return first
+}
+
+const (
+	// firstWidth is how many configurations are kept at first, widen the factor by
+	// which they become more.
+	firstWidth = 48
+	widen      = 16
+)
+
+// search walks the frontier: narrow first, which finds an order of nearly all
+// histories that have one. When it gets stuck, the calls near there are tried for
+// a proof of their own that they have none; when that is not to be had, the walk
+// goes on from where it left something out, with more.
+func (s *searcher) search(calls []call) outcome {
+	f := begin(calls, s.values, 0, []int32{s.initial}, s.memory/4)
+	for width := firstWidth; ; width *= widen {
+		before := f.steps
+		why, at := f.walk(s.ctx, width, f.steps+s.work)
+		s.work -= f.steps - before
+		switch {
+		case why == arrived:
+			return outcome{verdict: checker.Valid}
+		case why == ended:
+			return outcome{why: context.Cause(s.ctx).Error()}
+		case why == spent:
+			return outcome{why: sayWork}
+		case !f.dropped:
+			return outcome{verdict: checker.Invalid, cut: calls[at].end}
+		case f.full:
+			return outcome{why: sayMemory(s.memory)}
+		}
+		if cut := s.refute(calls, at, width); cut != never {
+			return outcome{verdict: checker.Invalid, cut: cut}
+		}
+		f = f.saved
+	}
+}
+
+// refute looks for a stretch of calls around the one that has no place which is
+// not linearizable whatever came before it. It returns where that ends, never
+// when there is none.
+func (s *searcher) refute(calls []call, at int32, width int) uint32 {
+	for reach := int32(32); reach < at; reach *= 8 {
+		from := calls[at-reach].begin
+		to := calls[min(at+reach, int32(len(calls)-1))].begin
+		part, states := s.stretch(calls, from, to)
+		f := begin(part, s.values+1, from, states, s.memory/4)
+		why, last := f.walk(s.ctx, 4*width, s.work/8)
+		s.work -= f.steps
+		if why == stuck && !f.dropped {
+			return part[last].end
+		}
+		if why != arrived || s.ctx.Err() != nil {
+			break // longer ones cost more
+		}
+	}
+	return never
+}
+
+// stretch is what of calls reaches into the time between two positions, and the
+// states that the register may be in at its beginning: all values that it makes a
+// difference to see, and one for all the others.
+func (s *searcher) stretch(calls []call, from, to uint32) (part []call, states []int32) {
+	part = prefix(calls, to)
+	part = prune(slices.DeleteFunc(part, func(c call) bool { return c.end < from }), s.values)
+	seen := make([]bool, s.values+1)
+	states = append(states, int32(s.values))
+	for i := range part {
+		v := part[i].old
+		if part[i].action == read {
+			v = part[i].value
+		}
+		if v >= 0 && !seen[v] {
+			seen[v] = true
+			states = append(states, v)
+		}
+	}
+	return part, states
 }
 
 // prefix is the history up to position cut: what began later is gone, and what
 // had not ended is in doubt. A prefix of a linearizable history is linearizable:
-// what begins after the cut comes after all that ended before it, in any valid
-// order.
-func (r *register) prefix(cut int, nilAny bool) []call {
-	var calls []call
-	for _, c := range r.calls {
+// what begins after the cut comes after all that ended before it, in any order
+// that is one.
+func prefix(calls []call, cut uint32) []call {
+	var part []call
+	for _, c := range calls {
 		if c.begin > cut {
-			continue
+			break
 		}
-		if c.end > cut {
-			if c.action == read {
+		if c.end > cut && !c.crashed {
+			if !c.sets() {
 				continue
 			}
 			c.crashed, c.end = true, never
 		}
-		calls = append(calls, c)
+		part = append(part, c)
 	}
-	return prune(calls, r.values.Len(), nilAny)
-}
-
-// decide searches for an order of calls. Crashed calls return after everything
-// else: as a cas in doubt may fail without a trace, putting it last is always
-// possible, and so "may have happened" needs no choice of its own.
-func (s *searcher) decide(calls []call) outcome {
-	return s.decideFrom(calls, s.r.initial)
-}
-
-func (s *searcher) decideFrom(calls []call, initial int32) outcome {
-	ctx, nilAny, memory := s.ctx, s.nilAny, s.memory
-	if s.over() {
-		why := "work limit reached"
-		if ctx.Err() != nil {
-			why = context.Cause(ctx).Error()
-		}
-		return outcome{why: why}
-	}
-	states := make(map[int32]any) // one box for each state, instead of one for each step
-	box := func(v int32) any {
-		b, ok := states[v]
-		if !ok {
-			b = v
-			states[v] = b
-		}
-		return b
-	}
-	var why string
-	steps := 0
-	// Porcupine keeps a bit set of all calls for each step that it takes.
-	perStep := int64(len(calls)/8 + 160)
-	budget := memory / perStep
-	porc := porcupine.Model{
-		Init: func() any { return box(initial) },
-		// Once why is set nothing can step, so the search unwinds in O(n·c).
-		Step: func(state, input, _ any) (bool, any) {
-			if steps%checker.CheckEvery == 0 && why == "" {
-				if ctx.Err() != nil {
-					why = context.Cause(ctx).Error()
-				} else if s.limited && steps > s.work {
-					why = "work limit reached"
-				}
-			}
-			steps++
-			if why != "" {
-				return false, state
-			}
-			c := input.(*call)
-			now := state.(int32)
-			after, ok := c.step(now, nilAny)
-			if !ok {
-				return false, state
-			}
-			if budget--; budget < 0 {
-				why = fmt.Sprintf("memory limit of %d MiB reached", memory>>20)
-				return false, state
-			}
-			if after == now {
-				return true, state
-			}
-			return true, box(after)
-		},
-		Hash: func(state any) uint64 { return uint64(uint32(state.(int32))) * 0x9e3779b97f4a7c15 },
-	}
-	if s.limited {
-		defer func() { s.work -= steps }()
-	}
-	linearizable := porcupine.CheckEvents(porc, events(calls))
-	switch {
-	case why != "":
-		return outcome{why: why}
-	case linearizable:
-		return outcome{verdict: checker.Valid}
-	}
-	return outcome{verdict: checker.Invalid}
-}
-
-// over reports whether no more search may begin.
-func (s *searcher) over() bool { return s.ctx.Err() != nil || s.limited && s.work <= 0 }
-
-// step is what a register does: the state after c, or that c cannot happen now.
-func (c *call) step(state int32, nilAny bool) (after int32, ok bool) {
-	switch c.action {
-	case write:
-		return c.value, true
-	case cas:
-		if state == c.old {
-			return c.value, true
-		}
-		return state, c.crashed
-	}
-	return state, state == c.value || nilAny && c.value == 0
-}
-
-// events lists invocations and returns in history order, crashed calls' returns
-// last. A call of one moment begins before it ends.
-func events(calls []call) []porcupine.Event {
-	type moment struct {
-		at, id int
-		end    bool
-	}
-	moments := make([]moment, 0, 2*len(calls))
-	for i := range calls {
-		moments = append(moments, moment{calls[i].begin, i, false}, moment{calls[i].end, i, true})
-	}
-	slices.SortFunc(moments, func(a, b moment) int {
-		if a.at != b.at {
-			return cmp.Compare(a.at, b.at)
-		}
-		if a.end != b.end {
-			if b.end {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Compare(a.id, b.id)
-	})
-	list := make([]porcupine.Event, len(moments))
-	for i, m := range moments {
-		list[i] = porcupine.Event{Id: m.id, Kind: porcupine.EventKind(m.end)}
-		if !m.end {
-			list[i].Value = &calls[m.id]
-		}
-	}
-	return list
+	return part
 }

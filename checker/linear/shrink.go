@@ -1,36 +1,36 @@
 package linear
 
-import "github.com/jepgo/jepgo/checker"
+import (
+	"slices"
+
+	"github.com/jepgo/jepgo/checker"
+)
 
 func (s *searcher) invalid(calls []call) bool {
-	return s.decide(calls).verdict == checker.Invalid
+	return s.decide(prune(calls, s.values)).verdict == checker.Invalid
 }
 
-// firstFailure returns calls that are not linearizable and end at the earliest
-// completion at which the history stops to make sense, by bisection between what
-// was found; or only those of them that already prove it.
-func (s *searcher) firstFailure(found outcome) []call {
-	ends := s.r.ends()
-	best := s.r.calls
-	if found.failing < len(ends) {
-		best = s.r.prefix(ends[found.failing-1], s.nilAny)
-	}
-	if found.proof != nil {
-		best = found.proof
-	}
-	for low, high := found.valid, found.failing; low+1 < high; {
-		mid := (low + high) / 2
-		calls := s.r.prefix(ends[mid-1], s.nilAny)
-		switch now := s.piece(calls); {
-		case now.verdict != checker.Invalid:
-			low = mid
-		case now.proof != nil:
-			best, high = now.proof, mid
-		default:
-			best, high = calls, mid
+// nearest returns calls that are not linearizable, of those before the cut at
+// which the history stops to make sense: as few of the latest as will do, and
+// whoever set what they saw.
+func (s *searcher) nearest(calls []call, cut uint32) []call {
+	calls = prune(prefix(calls, cut), s.values)
+	var ends []uint32
+	for i := range calls {
+		if !calls[i].crashed {
+			ends = append(ends, calls[i].end)
 		}
 	}
-	return best
+	slices.Sort(ends)
+	src := findSources(calls)
+	for reach := 24; reach < len(ends) && s.work > 0; reach *= 4 {
+		from := ends[len(ends)-reach]
+		part := src.closed(calls, func(i int) bool { return calls[i].end < from })
+		if len(part) < len(calls) && s.invalid(part) {
+			return part
+		}
+	}
+	return calls
 }
 
 // shrink removes calls while the rest stays closed (see sources) and invalid:
@@ -40,17 +40,18 @@ func (s *searcher) firstFailure(found outcome) []call {
 func (s *searcher) shrink(calls []call) []call {
 	for size := max(1, len(calls)/2); ; size = max(1, size/2) {
 		removed := false
-		src := findSources(calls, s.nilAny)
-		for from := 0; from < len(calls) && !s.over(); {
+		src := findSources(calls)
+		for from := 0; from < len(calls) && s.work > 0 && s.ctx.Err() == nil; {
+			s.work -= int64(len(calls))
 			rest := src.closed(calls, func(i int) bool { return from <= i && i < from+size })
 			if len(rest) > 0 && s.invalid(rest) {
 				calls, removed = rest, true
-				src = findSources(calls, s.nilAny)
+				src = findSources(calls)
 			} else {
 				from += size
 			}
 		}
-		if s.over() || size == 1 && !removed {
+		if s.work <= 0 || s.ctx.Err() != nil || size == 1 && !removed {
 			return calls
 		}
 	}

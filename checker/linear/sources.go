@@ -9,8 +9,9 @@ import (
 // sources says, for each call that observes a value, which calls may have put
 // that value there.
 //
-// A call w may be the source of o when it sets what o saw, began before o ended,
-// and no call that certainly set the register lies wholly between the two.
+// A call w may be the source of o when it sets what o saw (of a miss: anything
+// but what it expected), began before o ended, and no call that certainly set the
+// register lies wholly between the two.
 //
 // A part of a history in which every observer keeps all of its sources is called
 // closed here, and if it is not linearizable, neither is the whole: take a valid
@@ -24,51 +25,67 @@ type sources struct {
 
 // observed is the value that a call looks at, whether it must have been there or,
 // for a cas in doubt, may have been.
-func (c *call) observed(nilAny bool) (v int32, ok bool) {
-	if c.crashed && c.action == cas {
+func (c *call) observed() (v int32, ok bool) {
+	if c.action == cas {
 		return c.old, true
 	}
-	return c.needs(nilAny)
+	return c.needs()
+}
+
+// setters lists calls that set a register, in the order of their beginnings.
+type setters struct {
+	calls []int
+	reach []uint32 // latest end of each and those before it
+}
+
+func (s *setters) add(i int, c *call) {
+	reach := c.end
+	if n := len(s.reach); n > 0 {
+		reach = max(reach, s.reach[n-1])
+	}
+	s.calls, s.reach = append(s.calls, i), append(s.reach, reach)
 }
 
 // findSources takes O(n log n) time and as much memory as there are pairs of an
 // observer and a source, about n times the concurrency.
-func findSources(calls []call, nilAny bool) sources {
+func findSources(calls []call) sources {
 	src := sources{observers: make([][]int, len(calls))}
 	settled := newSettled(calls)
-	setters := make(map[int32][]int) // in the order of their begins, as calls are
-	reach := make([]int, len(calls)) // latest end of this setter and those before it of the same value
+	byValue := make(map[int32]*setters)
+	var all setters
 	for i := range calls {
 		c := &calls[i]
-		if c.action == read {
+		if !c.sets() {
 			continue
 		}
-		same := setters[c.value]
-		reach[i] = c.end
-		if len(same) > 0 {
-			reach[i] = max(reach[i], reach[same[len(same)-1]])
+		if byValue[c.value] == nil {
+			byValue[c.value] = &setters{}
 		}
-		setters[c.value] = append(same, i)
+		byValue[c.value].add(i, c)
+		all.add(i, c)
 	}
 	for o := range calls {
-		v, ok := calls[o].observed(nilAny)
-		if !ok {
-			continue
+		from, but := &all, calls[o].old
+		if calls[o].action != miss {
+			v, ok := calls[o].observed()
+			if !ok || byValue[v] == nil {
+				continue
+			}
+			from, but = byValue[v], -1
 		}
-		all := setters[v]
-		began := sort.Search(len(all), func(k int) bool { return calls[all[k]].begin >= calls[o].end })
+		began := sort.Search(len(from.calls), func(k int) bool { return calls[from.calls[k]].begin >= calls[o].end })
 		oldest := settled.before(calls[o].begin)
 		found := false
-		for k := began - 1; k >= 0 && reach[all[k]] >= oldest; k-- {
-			if w := all[k]; w != o && calls[w].end >= oldest {
+		for k := began - 1; k >= 0 && int64(from.reach[k]) >= oldest; k-- {
+			if w := from.calls[k]; w != o && int64(calls[w].end) >= oldest && calls[w].value != but {
 				src.observers[w] = append(src.observers[w], o)
 				found = true
 			}
 		}
-		if !found && len(all) > 0 && all[0] != o {
+		if !found && len(from.calls) > 0 && from.calls[0] != o {
 			// Seen before it was there, or after it was gone: keep the nearest
 			// writer, for whoever reads the witness.
-			w := all[max(0, began-1)]
+			w := from.calls[max(0, began-1)]
 			src.observers[w] = append(src.observers[w], o)
 		}
 	}
@@ -78,21 +95,21 @@ func findSources(calls []call, nilAny bool) sources {
 // settled answers: of the calls that certainly set the register and ended before
 // a position, which began last?
 type settled struct {
-	ends   []int
-	begins []int // latest begin among those up to here
+	ends   []uint32
+	begins []int64 // latest begin among those up to here
 }
 
 func newSettled(calls []call) settled {
 	var sure []*call
 	for i := range calls {
-		if c := &calls[i]; c.action != read && !c.crashed {
+		if c := &calls[i]; c.sets() && !c.crashed {
 			sure = append(sure, c)
 		}
 	}
 	slices.SortFunc(sure, func(a, b *call) int { return cmp.Compare(a.end, b.end) })
-	s := settled{ends: make([]int, len(sure)), begins: make([]int, len(sure))}
+	s := settled{ends: make([]uint32, len(sure)), begins: make([]int64, len(sure))}
 	for i, c := range sure {
-		s.ends[i], s.begins[i] = c.end, c.begin
+		s.ends[i], s.begins[i] = c.end, int64(c.begin)
 		if i > 0 {
 			s.begins[i] = max(s.begins[i], s.begins[i-1])
 		}
@@ -100,7 +117,7 @@ func newSettled(calls []call) settled {
 	return s
 }
 
-func (s settled) before(position int) int {
+func (s settled) before(position uint32) int64 {
 	n, _ := slices.BinarySearch(s.ends, position)
 	if n == 0 {
 		return -1

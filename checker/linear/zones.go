@@ -1,140 +1,277 @@
 package linear
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
-// zone is how long a value was in the register, as far as the calls that set or
-// saw it tell: first is the earliest end among them, last the latest begin. When
-// first < last the value was there all the time in between.
-type zone struct {
-	value       int32
-	first, last int
+// cluster is a value that is set once: the call that sets it and those that see
+// it. Positions are one more than in the history, so that 0 is before all of it.
+type cluster struct {
+	setBegin, setEnd uint32 // of the call that sets it; setEnd never where that is in doubt
+	seenEnd          uint32 // earliest end of a read, never without any
+	seenBegin        uint32 // latest begin of a read, 0 without any
+	next             int32  // the value that a cas makes of it, -1 for none
+	root             bool   // set by a write, or the initial value
+	set              bool
 }
 
-// maxSuspects bounds how many pairs of values are searched for a contradiction.
-const maxSuspects = 32
+// conflict is why calls with unique values are not linearizable: those that set
+// the values, and those that begin or end at the marks, cannot all be.
+type conflict struct {
+	values []int32
+	marks  []uint32 // positions as in cluster
+	end    uint32   // where the last of those that are needed ends
+}
 
-// plain reports whether every value is set by at most one call, the initial one
-// by none, and nothing is compared and set. Such calls are linearizable exactly
-// when no two values are suspect (Gibbons and Korach 1997): that the calls of a
-// must come before those of b follows from a.first < b.last, and relations of
-// that form have a cycle only if they have one of two.
-func (s *searcher) plain(calls []call) bool {
-	set := make(map[int32]bool, len(calls))
-	set[s.r.initial] = true
+// unique reports whether no value is set twice, and makes clusters of the
+// values. The initial value counts as set before everything else.
+func unique(calls []call, values int, initial int32) (clusters []cluster, ok bool) {
+	clusters = make([]cluster, values)
+	for i := range clusters {
+		clusters[i] = cluster{seenEnd: never, next: -1}
+	}
+	clusters[initial].set, clusters[initial].root = true, true
 	for i := range calls {
-		switch c := &calls[i]; c.action {
-		case cas:
-			return false
-		case write:
-			if set[c.value] {
-				return false
+		c := &calls[i]
+		switch c.action {
+		case read:
+			k := &clusters[c.value]
+			k.seenEnd, k.seenBegin = min(k.seenEnd, c.end+1), max(k.seenBegin, c.begin+1)
+		case write, cas:
+			k := &clusters[c.value]
+			if k.set {
+				return nil, false
 			}
-			set[c.value] = true
+			k.set, k.root = true, c.action == write
+			k.setBegin, k.setEnd = c.begin+1, c.end
+			if c.end != never {
+				k.setEnd++
+			}
+		default:
+			return nil, false
 		}
 	}
-	return true
+	return clusters, true
 }
 
-// refute looks among suspects for two values that contradict each other, and
-// returns a closed part of calls that is about them only and is not
-// linearizable; nil when there is none. That is a proof whatever the calls are
-// (see sources), and spares the search that costs most: the one that fails. At
-// most maxSuspects small searches.
-func (s *searcher) refute(calls []call, suspects [][2]int32) []call {
-	if len(suspects) == 0 {
-		return nil
-	}
-	src := findSources(calls, s.nilAny)
-	for _, pair := range suspects {
-		about := func(v int32) bool { return v == pair[0] || v == pair[1] }
-		part := src.closed(calls, func(i int) bool {
-			v, sees := calls[i].observed(s.nilAny)
-			return !(calls[i].action != read && about(calls[i].value) || sees && about(v))
-		})
-		if len(part) > 0 && len(part) <= firstPiece && s.invalid(part) {
-			return part
+// zone is how long a chain of values was in the register, as far as its calls
+// tell: first is the earliest end among them, last the latest begin. When first <
+// last it was there all the time in between.
+type zone struct {
+	first, last uint32
+	value       int32 // at its root
+}
+
+// chained decides calls in which every value is set once (Gibbons and Korach
+// 1997, with cas as in section 5 there). A cas must follow directly on the calls
+// of the value that it expects, so values joined by cas form chains that nothing
+// else comes between. Within a chain the order is given, and calls fit it unless
+// one of them ends before another begins that comes earlier. That one chain comes
+// before another is forced when its zone's first is before the other's last, and
+// relations of that form have a cycle only if they have one of two.
+//
+// O(n) time but for a sort of the zones; nil when calls are linearizable.
+func chained(calls []call, clusters []cluster, initial int32) *conflict {
+	for i := range calls {
+		c := &calls[i]
+		if c.action != cas {
+			continue
 		}
-	}
-	return nil
-}
-
-// suspects lists pairs of values whose zones cannot both be, and single values
-// that were seen before they were set, those that show earliest first.
-func (s *searcher) suspects(calls []call) [][2]int32 {
-	zones, early := s.zones(calls)
-	var pairs [][2]int32
-	for _, v := range early {
-		pairs = append(pairs, [2]int32{v, v})
+		from := &clusters[c.old]
+		if from.next >= 0 {
+			return &conflict{values: []int32{from.next, c.value, c.old}, end: never}
+		}
+		from.next = c.value
 	}
 	var lasting, passing []zone
-	for _, z := range zones {
+	seen := 0
+	for v := range clusters {
+		if !clusters[v].root {
+			continue
+		}
+		z := zone{first: never, last: 0, value: int32(v)}
+		if int32(v) == initial {
+			z.first = 0
+		}
+		latest := uint32(0) // begin of the calls so far
+		for at := int32(v); at >= 0; at = clusters[at].next {
+			k := &clusters[at]
+			seen++
+			if k.setEnd < latest && k.set && k.setBegin > 0 {
+				return inChain(clusters, int32(v), at, latest, k.setEnd)
+			}
+			latest = max(latest, k.setBegin)
+			if k.seenEnd < latest {
+				return inChain(clusters, int32(v), at, latest, k.seenEnd)
+			}
+			latest = max(latest, k.seenBegin)
+			if k.setBegin > 0 {
+				z.first = min(z.first, k.setEnd)
+			}
+			z.first = min(z.first, k.seenEnd)
+		}
+		z.last = latest
 		if z.first < z.last {
 			lasting = append(lasting, z)
 		} else {
 			passing = append(passing, z)
 		}
 	}
-	byFirst := func(a, b zone) int { return cmp.Compare(a.first, b.first) }
-	slices.SortFunc(lasting, byFirst)
-	// Two values that were both there all the time from a to b.
-	reach := make([]zone, len(lasting)) // of the zones so far, the one that lasts longest
-	for i, z := range lasting {
-		if i > 0 {
-			if reach[i-1].last > z.first {
-				pairs = append(pairs, [2]int32{reach[i-1].value, z.value})
-			}
-			if reach[i-1].last > z.last {
-				z = reach[i-1]
-			}
-		}
-		reach[i] = z
-	}
-	// A value that came and went wholly while another was there.
-	for _, z := range passing {
-		at, _ := slices.BinarySearchFunc(lasting, zone{first: z.last}, byFirst)
-		if at > 0 && reach[at-1].last > z.first && reach[at-1].value != z.value {
-			pairs = append(pairs, [2]int32{reach[at-1].value, z.value})
+	if seen < len(clusters) {
+		if found := rootless(clusters); found != nil {
+			return found
 		}
 	}
-	return pairs[:min(len(pairs), maxSuspects)]
+	return overlap(clusters, lasting, passing)
 }
 
-// zones computes the zone of each value, ordered by value, and the values that
-// some call saw and ended before any call that sets them began.
-func (s *searcher) zones(calls []call) (zones []zone, early []int32) {
-	n := s.r.values.Len()
-	all := make([]zone, n)
-	set := make([]int, n) // earliest begin of a call that sets the value
-	for v := range all {
-		all[v] = zone{value: int32(v), first: never, last: -1}
-		set[v] = never
-	}
-	note := func(v int32, c *call) {
-		all[v].first = min(all[v].first, c.end)
-		all[v].last = max(all[v].last, c.begin)
-	}
-	set[s.r.initial] = -1
-	all[s.r.initial].first = -1
-	for i := range calls {
-		c := &calls[i]
-		if c.action != read {
-			note(c.value, c)
-			set[c.value] = min(set[c.value], c.begin)
-		}
-		if v, ok := c.needs(s.nilAny); ok && (c.action != cas || v != c.value) {
-			note(v, c)
+// inChain is the conflict of two calls of the chain from root, the later one of
+// value at.
+func inChain(clusters []cluster, root, at int32, begin, end uint32) *conflict {
+	found := &conflict{marks: []uint32{begin, end}, end: end}
+	for v := root; v >= 0; v = clusters[v].next {
+		found.values = append(found.values, v)
+		if v == at {
+			break
 		}
 	}
-	for _, z := range all {
-		if z.last >= 0 {
-			zones = append(zones, z)
-			if z.first < set[z.value] {
-				early = append(early, z.value)
+	return found
+}
+
+// rootless finds a value that was seen, or expected, though nobody wrote it, not
+// even by a cas from a value that somebody wrote.
+func rootless(clusters []cluster) *conflict {
+	rooted := make([]bool, len(clusters))
+	for v := range clusters {
+		if clusters[v].root {
+			for at := int32(v); at >= 0; at = clusters[at].next {
+				rooted[at] = true
 			}
 		}
 	}
-	return zones, early
+	for v := range clusters {
+		k := &clusters[v]
+		if rooted[v] || k.set {
+			continue
+		}
+		switch {
+		case k.seenEnd != never:
+			return &conflict{marks: []uint32{k.seenEnd}, end: k.seenEnd}
+		case k.next >= 0:
+			return &conflict{values: []int32{k.next}, end: never}
+		}
+	}
+	// What is left are cas in a circle: each expects what another one sets.
+	for v := range clusters {
+		if !rooted[v] && clusters[v].set {
+			found := &conflict{end: never}
+			for at := int32(v); ; {
+				found.values = append(found.values, at)
+				if at = clusters[at].next; at < 0 || at == int32(v) {
+					return found
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// overlap finds two chains that were both there at one time.
+func overlap(clusters []cluster, lasting, passing []zone) *conflict {
+	if !slices.IsSortedFunc(lasting, byFirst) {
+		slices.SortFunc(lasting, byFirst)
+	}
+	for i := 1; i < len(lasting); i++ {
+		if a, b := lasting[i-1], lasting[i]; a.last > b.first {
+			return between(clusters, a, b)
+		}
+	}
+	// No two of lasting overlap: a zone that passed wholly within one of them
+	// does so in the last that began before it.
+	for _, z := range passing {
+		at, _ := slices.BinarySearchFunc(lasting, z.last, func(a zone, last uint32) int { return int(int64(a.first) - int64(last)) })
+		if at > 0 && lasting[at-1].last > z.first {
+			return between(clusters, lasting[at-1], z)
+		}
+	}
+	return nil
+}
+
+func byFirst(a, b zone) int { return int(int64(a.first) - int64(b.first)) }
+
+// between is the conflict of two chains.
+func between(clusters []cluster, a, b zone) *conflict {
+	found := &conflict{end: max(a.first, b.first)}
+	for _, z := range []zone{a, b} {
+		found.marks = append(found.marks, z.first, z.last)
+		// The chain as far as the calls reach that the marks are about.
+		var values []int32
+		needed := 0
+		for v := z.value; v >= 0; v = clusters[v].next {
+			values = append(values, v)
+			k := &clusters[v]
+			if k.setEnd == z.first && k.setBegin > 0 || k.seenEnd == z.first || k.setBegin == z.last || k.seenBegin == z.last {
+				needed = len(values)
+			}
+		}
+		found.values = append(found.values, values[:needed]...)
+	}
+	return found
+}
+
+// proof picks the calls of a conflict, those that lead up to what they expect,
+// and who saw that a cas in doubt happened: they are not linearizable by
+// themselves.
+func (c *conflict) proof(calls []call) []call {
+	values := make(map[int32]bool, len(c.values))
+	for _, v := range c.values {
+		values[v] = true
+	}
+	marks := make(map[uint32]bool, len(c.marks))
+	for _, at := range c.marks {
+		marks[at] = true
+	}
+	setter, seer := make(map[int32]int32), make(map[int32]int32)
+	var todo []int32 // calls that were picked
+	picked := make([]bool, len(calls))
+	pick := func(i int32, ok bool) {
+		if ok && !picked[i] {
+			picked[i] = true
+			todo = append(todo, i)
+		}
+	}
+	for i := range calls {
+		now := &calls[i]
+		if now.sets() {
+			setter[now.value] = int32(i)
+		}
+		if v, ok := now.observed(); ok {
+			if at, known := seer[v]; !known || calls[at].crashed || now.end < calls[at].end {
+				seer[v] = int32(i)
+			}
+		}
+	}
+	for i := range calls {
+		now := &calls[i]
+		if now.sets() && values[now.value] || marks[now.begin+1] || now.end != never && marks[now.end+1] {
+			pick(int32(i), true)
+		}
+	}
+	for len(todo) > 0 {
+		now := &calls[todo[len(todo)-1]]
+		todo = todo[:len(todo)-1]
+		if v, ok := now.observed(); ok {
+			i, known := setter[v]
+			pick(i, known)
+		}
+		if now.action == cas && now.crashed {
+			i, known := seer[now.value]
+			pick(i, known)
+		}
+	}
+	var proof []call
+	for i := range calls {
+		if picked[i] {
+			proof = append(proof, calls[i])
+		}
+	}
+	return proof
 }

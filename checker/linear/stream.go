@@ -1,0 +1,314 @@
+package linear
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+// model says which operations are of its kind.
+type model struct {
+	kind string   // what a register is called that has no key
+	ops  []string // the :f that it judges, sorted
+	lock bool
+}
+
+func registerModel() model { return model{kind: "the register", ops: []string{"cas", "read", "write"}} }
+
+// mutexModel makes a lock of a register: acquire is cas from free to taken,
+// release the reverse.
+func mutexModel() model {
+	return model{kind: "the lock", ops: []string{"acquire", "release"}, lock: true}
+}
+
+func (m model) action(f string) action {
+	if m.lock {
+		if f == "acquire" || f == "release" {
+			return cas
+		}
+		return other
+	}
+	switch f {
+	case "read":
+		return read
+	case "write":
+		return write
+	case "cas":
+		return cas
+	}
+	return other
+}
+
+// underWay is what a process is doing.
+type underWay struct {
+	row    *row // nil while the key is not known
+	key    int32
+	begin  uint32
+	action action
+	busy   bool
+	take   bool // an :acquire
+}
+
+// columns collects the operations of a history by key.
+type columns struct {
+	options Options
+	model   model
+	codes   codes
+	keys    []*key
+	byCode  map[int32]int32
+	last    int32 // index of the key that was met last
+	opens   []underWay
+	far     map[int64]int32 // numbers of processes that do not have their own
+	free    int32           // codes of a lock's two states
+	taken   int32
+	initial int32
+	tried   bool            // a client called for an operation of the model
+	others  map[string]bool // what else clients did
+	lastF   string          // one of others
+	odd     int             // operations whose value cannot be read
+	oddAt   int             // the first of them
+	bytes   int64
+	why     string // why nothing more is taken: a limit
+}
+
+// nearProcesses is how many process numbers are looked up without a map.
+const nearProcesses = 1 << 16
+
+func newColumns(o Options, m model) *columns {
+	c := &columns{options: o, model: m, byCode: make(map[int32]int32)}
+	var tape history.Tape
+	if m.lock {
+		c.free, c.taken = c.codes.of(tape.Append(history.Flag(false))), c.codes.of(tape.Append(history.Flag(true)))
+		c.initial = c.free
+	} else {
+		c.initial = c.codes.of(tape.Append(o.Initial))
+	}
+	return c
+}
+
+// take adds one event.
+func (c *columns) take(e *history.Event) {
+	client, ok := e.Process.Client()
+	if !ok || c.why != "" {
+		return
+	}
+	if uint64(e.Position) >= never {
+		c.why = "history has more than 4 billion events"
+		return
+	}
+	process := c.process(client)
+	now := &c.opens[process]
+	if e.Type == history.Invoke {
+		c.abandon(now)
+		*now = underWay{busy: true, begin: uint32(e.Position), action: c.model.action(e.F), take: e.F == "acquire"}
+		if now.action == other {
+			c.note(e.F)
+			return
+		}
+		c.tried = true
+		v, key, ok := c.split(e.Value)
+		if !ok {
+			return // the completion may tell
+		}
+		now.key, now.row = key, c.add(key, process, now.action)
+		now.row.begin, now.row.end = now.begin, never
+		now.row.unread = !c.read(now.row, now.take, v)
+		return
+	}
+	if !now.busy {
+		*now = underWay{action: c.model.action(e.F), take: e.F == "acquire"}
+		if now.action == other {
+			c.note(e.F)
+			return
+		}
+		c.tried = true
+	}
+	c.complete(e, process, now)
+	*now = underWay{}
+}
+
+// complete ends what a process has under way, or adds all of an operation that
+// had no invocation.
+func (c *columns) complete(e *history.Event, process int32, now *underWay) {
+	if now.action == other {
+		return
+	}
+	r, v, told := now.row, history.View{}, false
+	if r == nil || e.Type == history.OK && (now.action == read || !e.Value.IsNil()) {
+		inner, index, ok := c.split(e.Value)
+		switch {
+		case r != nil && (!ok || index != now.key):
+			c.strange(e.Position)
+			r.action = other
+			return
+		case r == nil && e.Type == history.Fail && !ok:
+			return
+		case r == nil && (!ok || now.busy && e.Type != history.OK):
+			c.strange(max(e.Position, int(now.begin)))
+			return
+		case r == nil:
+			r = c.add(index, process, now.action)
+			r.begin, r.lone, r.unread = now.begin, !now.busy, true
+			if r.lone {
+				r.begin = uint32(e.Position)
+			}
+			c.keys[index].mixed = c.keys[index].mixed || now.busy
+		}
+		v, told = inner, true
+	}
+	r.end = uint32(e.Position)
+	switch e.Type {
+	case history.OK:
+		r.fate = done
+		if r.action == cas && e.F == "cas-miss" {
+			r.action = miss
+		}
+	case history.Fail:
+		r.fate = failed
+	default:
+		r.fate = inDoubt
+	}
+	if told && (!v.IsNil() || r.unread || r.action == read) {
+		r.unread = !c.read(r, now.take, v)
+	}
+}
+
+// abandon counts an operation whose key will never be known.
+func (c *columns) abandon(now *underWay) {
+	if now.busy && now.action != other && now.row == nil {
+		c.strange(int(now.begin))
+	}
+}
+
+// strange notes an operation that cannot be read.
+func (c *columns) strange(position int) {
+	if c.odd == 0 || position < c.oddAt {
+		c.oddAt = position
+	}
+	c.odd++
+}
+
+// note remembers what clients did that is not of the model.
+func (c *columns) note(f string) {
+	if f == c.lastF && c.others != nil {
+		return
+	}
+	if c.others == nil {
+		c.others = make(map[string]bool)
+	}
+	c.others[f], c.lastF = true, f
+}
+
+// process returns the number of a process, and sees to it that it has a place.
+func (c *columns) process(client int64) int32 {
+	n := int32(client)
+	if client < 0 || client >= nearProcesses {
+		far, ok := c.far[client]
+		if !ok {
+			if c.far == nil {
+				c.far = make(map[int64]int32)
+			}
+			far = int32(nearProcesses + len(c.far))
+			c.far[client] = far
+		}
+		n = far
+	}
+	if int(n) >= len(c.opens) {
+		c.opens = append(c.opens, make([]underWay, int(n)+1-len(c.opens))...)
+	}
+	return n
+}
+
+// split parts the value of an operation from its key.
+func (c *columns) split(v history.View) (inner history.View, index int32, ok bool) {
+	code := int32(0)
+	if c.options.Keyed {
+		first, second, pair := v.Pair()
+		if !pair {
+			return v, 0, false
+		}
+		code, v = c.codes.of(first), second
+	}
+	if int(c.last) < len(c.keys) && c.keys[c.last].code == code {
+		return v, c.last, true
+	}
+	index, known := c.byCode[code]
+	if !known {
+		index = int32(len(c.keys))
+		c.byCode[code] = index
+		c.keys = append(c.keys, &key{code: code})
+		c.bytes += 128
+	}
+	c.last = index
+	return v, index, true
+}
+
+func (c *columns) add(index, process int32, a action) *row {
+	r, bytes := c.keys[index].add()
+	r.process, r.action = process, a
+	if c.bytes += bytes; bytes > 0 && c.bytes > c.options.Memory {
+		c.why = sayMemory(c.options.Memory) + " by the history alone"
+	}
+	return r
+}
+
+// read puts a value into r; false when it is not one of its :f.
+func (c *columns) read(r *row, take bool, v history.View) bool {
+	switch {
+	case c.model.lock:
+		r.old, r.value = c.taken, c.free
+		if take {
+			r.old, r.value = c.free, c.taken
+		}
+	case r.action == read || r.action == write:
+		r.value = c.codes.of(v)
+	default:
+		from, to, ok := v.Pair()
+		if !ok {
+			return false
+		}
+		r.old, r.value = c.codes.of(from), c.codes.of(to)
+	}
+	return true
+}
+
+// finish counts what never became readable.
+func (c *columns) finish() {
+	for i := range c.opens {
+		c.abandon(&c.opens[i])
+	}
+	for _, k := range c.keys {
+		for _, block := range k.blocks {
+			for i := range block {
+				if r := &block[i]; r.unread && r.action != other && r.fate != failed {
+					c.strange(int(min(r.begin, r.end)))
+					r.action = other
+				}
+			}
+		}
+		if k.mixed {
+			k.sort()
+		}
+	}
+	c.opens = nil
+}
+
+// sort puts the rows in the order of their beginnings.
+func (k *key) sort() {
+	all := slices.Concat(k.blocks...)
+	slices.SortStableFunc(all, func(a, b row) int { return int(int64(a.begin) - int64(b.begin)) })
+	k.blocks, k.mixed = [][]row{all}, false
+}
+
+// sayNone is the reason of a history in which nothing of the model completed.
+func (c *columns) sayNone() string {
+	judged := names(c.model.ops)
+	switch {
+	case c.tried:
+		return "history has no completed operation of those that this model judges: " + judged
+	case len(c.others) == 0:
+		return "history has no client operation, and this model judges " + judged
+	}
+	return "clients did " + names(slices.Sorted(maps.Keys(c.others))) + ", and this model judges only " + judged
+}

@@ -117,16 +117,16 @@ func (j *keyJudge) why(rel graph.Rel, from, to int32, fromName, toName string) (
 				at = j.lastOf(m.of()) + 1
 			}
 			if code, ok := j.appendAt(from, m.of(), at-1); ok && at > 1 {
-				return reason{toName + " appended " + j.elem(m.val) + " after " + fromName + " had appended " + j.elem(code) + " to key " + j.name(m.of()),
-					j.shower(m.of(), at)}, true
+				return reason{text: toName + " appended " + j.elem(m.val) + " after " + fromName + " had appended " + j.elem(code) + " to key " + j.name(m.of()),
+					shownBy: j.shower(m.of(), at)}, true
 			}
 		case rel == graph.RW && !m.isRead():
 			if at == 0 {
 				at = j.lastOf(m.of()) + 1
 			}
 			if j.readAt(from, m.of(), at-1) {
-				return reason{fromName + " did not observe " + toName + "'s append of " + j.elem(m.val) + " to key " + j.name(m.of()),
-					j.shower(m.of(), at)}, true
+				return reason{text: fromName + " did not observe " + toName + "'s append of " + j.elem(m.val) + " to key " + j.name(m.of()),
+					shownBy: j.shower(m.of(), at)}, true
 			}
 		}
 	}

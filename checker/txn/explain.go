@@ -15,6 +15,7 @@ import (
 type reason struct {
 	text    string
 	shownBy []int32 // transactions that show it besides these two; nobody is left out
+	started []int32 // transactions whose invocation shows it
 }
 
 // teller is what a kind of micro-ops has to say about a cycle.
@@ -36,6 +37,7 @@ type shown struct {
 	clauses []string
 	end     string // what follows from the clauses
 	also    []int32
+	started []int32 // those of which it matters when they were invoked
 	steps   []checker.Step
 	cycle   bool // to be replayed
 }
@@ -79,6 +81,7 @@ func (x *explainer) cycle(c graph.Cycle) (s shown, ok bool) {
 		}
 		s.txns = append(s.txns, from)
 		s.also = append(s.also, r.shownBy...)
+		s.started = append(s.started, r.started...)
 		s.clauses = append(s.clauses, fmt.Sprintf("%s comes before %s, as %s", fromName, toName, r.text))
 		s.steps = append(s.steps, checker.Step{From: x.at(from), To: x.at(to), Rel: step.Rel.String(), Why: r.text})
 	}
@@ -144,6 +147,11 @@ func (x *explainer) positions(s *shown) []int {
 	for i, step := range s.steps {
 		if to := s.txns[(i+1)%len(s.txns)]; step.Rel == graph.Realtime.String() {
 			at = append(at, int(x.call[to]))
+		}
+	}
+	for _, txn := range s.started {
+		if txn != nobody && x.call[txn] >= 0 {
+			at = append(at, int(x.call[txn]))
 		}
 	}
 	slices.Sort(at)

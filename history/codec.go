@@ -37,6 +37,8 @@ type SyntaxError struct {
 	Offset       int64 // byte offset
 	Line, Column int   // both from 1
 	Message      string
+
+	final bool // not even the ops behind it are to be read
 }
 
 func (e *SyntaxError) Error() string {

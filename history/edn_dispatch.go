@@ -29,6 +29,9 @@ func (f *forms) dispatch(depth int) error {
 		return f.symbolic()
 	case ':':
 		return f.namespaced(depth)
+	case '<':
+		f.pos++
+		return f.unreadable()
 	case '\'':
 		// A var: what matters is its name.
 		f.pos++
@@ -71,6 +74,38 @@ func (f *forms) pattern() error {
 	}
 	f.push(Value{kind: String, str: f.keep(text)})
 	return nil
+}
+
+// unreadableTag is the tag of what Clojure before 1.7 prints as #<Foo bar>, with
+// the text between the marks as its form.
+const unreadableTag = "unreadable"
+
+// unreadable reads the rest of #<Foo bar>. Its text follows no rule: a < that
+// begins a word is taken to be closed by a > that ends one.
+func (f *forms) unreadable() error {
+	f.start = f.pos
+	open := 1
+	for {
+		c, ok := f.peek()
+		if !ok {
+			return f.ended()
+		}
+		f.pos++
+		switch next, _ := f.peek(); {
+		case c == '<' && next != '>' && !isDelimiter(next):
+			open++
+		case c == '>' && (next == '>' || isDelimiter(next)):
+			open--
+		}
+		if open == 0 {
+			text := f.keep(f.buf[f.start : f.pos-1])
+			f.push(Value{kind: Tagged, str: unreadableTag, list: f.keepAll([]Value{Text(text)})})
+			return nil
+		}
+		if f.pos-f.start > maxUnreadable {
+			return f.fail(f.start, "object that starts with %s has no end", quote(f.buf[f.start:f.pos]))
+		}
+	}
 }
 
 // symbolic reads ##NaN and its like.

@@ -17,13 +17,17 @@ type forms struct {
 	text    strings.Builder // current block of strings
 	names   [256]string     // names and short strings seen last, by hash
 	scratch []byte
-	opened  int64 // offset of the top-level form under way
-	count   int   // values in the op under way
+	opened  int64        // offset of the top-level form under way
+	count   int          // values in the op under way
+	torn    *SyntaxError // where the next op seems to start within the one under way
 }
 
 // ended returns the error for an input that ends within the form under way.
 func (f *forms) ended() error {
 	if f.err == io.EOF || f.err == io.ErrUnexpectedEOF {
+		if f.torn != nil {
+			return f.torn
+		}
 		return &CutError{Offset: f.opened}
 	}
 	return f.err
@@ -64,7 +68,7 @@ func (f *forms) discard(depth int) error {
 // discarded form it pushes nothing.
 func (f *forms) form(c byte, depth int) error {
 	if depth > maxDepth {
-		return f.fail(f.pos, "collections are nested more than %d deep", maxDepth)
+		return f.refuse(f.pos, "collections are nested more than %d deep", maxDepth)
 	}
 	switch {
 	case c == ':':
@@ -142,6 +146,9 @@ func (f *forms) onlyZeros() bool {
 
 // collection reads from the opening bracket to the closing one.
 func (f *forms) collection(kind Kind, closing byte, depth int) error {
+	if kind == Map && f.torn == nil && f.previous(f.pos) == '\n' {
+		f.torn = f.fail(f.pos, "op that starts at byte %d has no end, but here seems to be the next one", f.opened)
+	}
 	f.pos++
 	height := len(f.stack)
 	for {
@@ -159,7 +166,7 @@ func (f *forms) collection(kind Kind, closing byte, depth int) error {
 			return err
 		}
 		if f.count+len(f.stack) > maxForms {
-			return f.fail(f.pos, "one op has more than %d values", maxForms)
+			return f.refuse(f.pos, "one op has more than %d values", maxForms)
 		}
 	}
 	elems := f.stack[height:]
@@ -240,8 +247,8 @@ func (f *forms) keyword() (string, error) {
 		return "", f.ended()
 	}
 	if len(token) == 1 {
-		if f.buf[f.pos] == '"' {
-			return "", f.fail(f.start, "unexpected ':' before a string: this looks like JSON, not EDN")
+		if f.buf[f.pos] == '"' || f.previous(f.start) == '"' {
+			return "", f.refuse(f.start, "unexpected ':' beside a string: this looks like JSON, not EDN")
 		}
 		return "", f.fail(f.start, "keyword has no name")
 	}

@@ -56,7 +56,7 @@ func (r *ednReader) op(op *Op, space string) error {
 		misfit = misfit || known
 		r.stack[height] = Text(name)
 		if r.count+len(r.stack) > maxForms {
-			return r.fail(r.pos, "one op has more than %d values", maxForms)
+			return r.refuse(r.pos, "one op has more than %d values", maxForms)
 		}
 	}
 	extras := r.stack[base:]

@@ -12,6 +12,7 @@ type ednReader struct {
 	forms
 	ednState
 	fields []Field // unused part of the current block of extra fields
+	inOp   bool    // an op's map has begun
 	failed error
 }
 
@@ -21,6 +22,9 @@ type ednState struct {
 	some    bool // an op was read
 	whole   bool // the input was one vector or list, and it is over
 	closing byte // ends the vector or list that holds the ops; 0 outside
+	indent  int  // column of the first op in it, from 0
+	skips   bool // an op that cannot be read is passed over
+	skipped *Skipped
 }
 
 func newEDNReader(r io.Reader) *ednReader {
@@ -30,17 +34,18 @@ func newEDNReader(r io.Reader) *ednReader {
 // Read returns the next op.
 func (r *ednReader) Read() (Op, error) {
 	var op Op
-	if r.failed == nil {
-		r.failed = r.next(&op)
+	for r.failed == nil {
+		err := r.next(&op)
+		if err == nil && r.tooLong(r.pos) {
+			err = r.overlong()
+		}
+		if err == nil {
+			r.some = true
+			return op, nil
+		}
+		r.failed = r.pass(err)
 	}
-	if r.failed == nil && r.tooLong(r.pos) {
-		r.failed = r.overlong()
-	}
-	if r.failed != nil {
-		return Op{}, r.failed
-	}
-	r.some = true
-	return op, nil
+	return Op{}, r.failed
 }
 
 func (r *ednReader) next(op *Op) error {
@@ -48,6 +53,7 @@ func (r *ednReader) next(op *Op) error {
 		r.begun = true
 		r.byteOrderMark()
 	}
+	r.inOp = false
 	prefixed := false // a tag or metadata stands before what comes
 	for {
 		r.limit = 0
@@ -55,6 +61,9 @@ func (r *ednReader) next(op *Op) error {
 		if !prefixed {
 			r.opened = r.offset()
 			r.forget()
+			if r.closing != 0 && !r.some {
+				_, r.indent = advance(r.lines, r.column, r.buf[:r.pos])
+			}
 		}
 		r.limit = r.opened + maxOp
 		switch {
@@ -64,6 +73,7 @@ func (r *ednReader) next(op *Op) error {
 			return r.ended()
 		case c == '{' && !r.whole:
 			r.pos++
+			r.inOp = true
 			return r.op(op, "")
 		case c == '#':
 			space, kind, err := r.prefix()
@@ -71,6 +81,7 @@ func (r *ednReader) next(op *Op) error {
 				return err
 			}
 			if kind == mapBegun {
+				r.inOp = true
 				return r.op(op, space)
 			}
 			prefixed = prefixed || kind == tagBegun
@@ -100,6 +111,7 @@ func (r *ednReader) next(op *Op) error {
 // forget makes room for the next op.
 func (r *ednReader) forget() {
 	r.count = 0
+	r.torn = nil
 	r.stack = r.stack[:0]
 	if cap(r.stack) > 1<<16 {
 		r.stack = nil
@@ -109,7 +121,7 @@ func (r *ednReader) forget() {
 // lend makes the reader go on at text[pos], and behind the text with its source.
 func (r *ednReader) lend(text []byte, pos int) {
 	r.buf, r.start, r.pos, r.end = text, pos, pos, len(text)
-	r.base, r.lines, r.column = 0, 0, 0
+	r.base, r.lines, r.column, r.before = 0, 0, 0, 0
 	r.lent = true
 	r.err, r.failed = nil, nil
 }

@@ -14,6 +14,8 @@ const (
 	maxForms = 4 << 20   // values in one op
 	maxDepth = 10_000    // collections inside each other
 
+	maxUnreadable = 64 << 10 // bytes of one #<object>
+
 	firstBuffer = 128 << 10
 )
 
@@ -30,6 +32,7 @@ type scanner struct {
 	column int    // characters before buf[0] in its line
 	limit  int64  // offset at which the op under way is too long
 	err    error  // why there is no more input
+	before byte   // the byte before buf[0]
 	lent   bool   // buf is somebody else's, to be read only
 	own    []byte // to go on with when the end of a lent buf is reached
 }
@@ -52,7 +55,7 @@ func (s *scanner) more() bool {
 	}
 	if s.end == len(s.buf) {
 		if len(s.buf) >= maxToken {
-			s.err = s.fail(0, "one token takes more than %d MiB; it starts with %s", maxToken>>20, quote(s.buf))
+			s.err = s.refuse(0, "one token takes more than %d MiB; it starts with %s", maxToken>>20, quote(s.buf))
 			return false
 		}
 		grown := make([]byte, min(maxToken, max(firstBuffer, 2*len(s.buf))))
@@ -79,9 +82,20 @@ func (s *scanner) more() bool {
 	return false
 }
 
+// previous returns the byte before buf[at].
+func (s *scanner) previous(at int) byte {
+	if at > 0 {
+		return s.buf[at-1]
+	}
+	return s.before
+}
+
 // settle moves what must stay to the front of a buffer of its own.
 func (s *scanner) settle() {
 	s.lines, s.column = advance(s.lines, s.column, s.buf[:s.start])
+	if s.start > 0 {
+		s.before = s.buf[s.start-1]
+	}
 	kept := s.buf[s.start:s.end]
 	if s.lent {
 		if len(s.own) < len(kept) {
@@ -104,7 +118,7 @@ func (s *scanner) tooLong(at int) bool {
 // overlong is the error of an op that is too long. The limit is within buf: what
 // was read before cannot have been beyond it.
 func (s *scanner) overlong() *SyntaxError {
-	return s.fail(int(s.limit-s.base), "one op takes more than %d MiB", maxOp>>20)
+	return s.refuse(int(s.limit-s.base), "one op takes more than %d MiB", maxOp>>20)
 }
 
 // advance moves a line and a column over text.
@@ -132,6 +146,13 @@ func (s *scanner) fail(at int, format string, args ...any) *SyntaxError {
 		Column:  column + 1,
 		Message: fmt.Sprintf(format, args...),
 	}
+}
+
+// refuse makes the error of an input that is not to be read on.
+func (s *scanner) refuse(at int, format string, args ...any) *SyntaxError {
+	e := s.fail(at, format, args...)
+	e.final = true
+	return e
 }
 
 // quoteSize is how many bytes of the input an error shows.

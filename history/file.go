@@ -10,7 +10,9 @@ import (
 
 // ReadAll reads a whole history in that format, compressed with gzip or zstd or
 // not at all. An input that is cut off gives a History with Cut set and no error;
-// any other error comes with the ops before it. Memory grows with the ops.
+// any other error comes with the ops before it. Of EDN, an op that cannot be read is
+// left out and counted in Skipped, if another one follows on a line of its own.
+// Memory grows with the ops.
 func ReadAll(r io.Reader, c Codec) (*History, error) {
 	h := &History{}
 	source, err := unpack(r)
@@ -19,6 +21,10 @@ func ReadAll(r io.Reader, c Codec) (*History, error) {
 	}
 	defer source.close()
 	ops := c.Reader(source)
+	if edn, ok := ops.(*ednReader); ok {
+		edn.skips = true
+		defer func() { h.Skipped = edn.skipped }()
+	}
 	for {
 		op, err := ops.Read()
 		if err == io.EOF || errors.As(err, &h.Cut) {

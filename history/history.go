@@ -6,6 +6,8 @@ type History struct {
 	// Cut is not nil when the file ends in the middle of a form, as after a
 	// crash: Ops then holds everything before the cut.
 	Cut *CutError
+	// Skipped is not nil when ops could not be read, so that Ops lacks them.
+	Skipped *Skipped
 }
 
 // Pair is one operation: the positions in History.Ops of its invocation and

@@ -31,10 +31,12 @@ type Scan struct {
 
 	chunkSize int
 
-	count  int
-	cut    *CutError
-	packed bool    // the text is compressed
-	places []int64 // offset of the end of the op before every 64th op
+	count   int
+	cut     *CutError
+	skipped *Skipped
+	indent  int
+	packed  bool    // the text is compressed
+	places  []int64 // offset of the end of the op before every 64th op
 }
 
 // OpenScan opens the history in the file at path.
@@ -80,6 +82,9 @@ func (s *Scan) Count() int { return s.count }
 
 // Cut is not nil when Each met the end of the history in the middle of a form.
 func (s *Scan) Cut() *CutError { return s.cut }
+
+// Skipped is not nil when Each passed over ops that cannot be read.
+func (s *Scan) Skipped() *Skipped { return s.skipped }
 
 // fail names the file in an error.
 func (s *Scan) fail(err error) error {

@@ -30,7 +30,7 @@ type pass struct {
 // there with one op, and what is left of the chunk in which that op ends is
 // parsed anew.
 func (s *Scan) each(ctx context.Context, take func(*Event) error) error {
-	s.count, s.cut, s.places = 0, nil, nil
+	s.count, s.cut, s.skipped, s.places = 0, nil, nil, nil
 	text, err := s.in.open()
 	if err != nil {
 		return s.fail(err)
@@ -40,6 +40,7 @@ func (s *Scan) each(ctx context.Context, take func(*Event) error) error {
 	p := &pass{s: s, ctx: ctx, take: take, supply: newSupply(text, s.chunkSize, s.workers)}
 	defer p.stop()
 	p.serial = newEDNReader(p)
+	p.serial.skips = true
 	for err == nil && !p.over && p.advance() {
 		err = p.chunk()
 	}
@@ -103,6 +104,7 @@ func (p *pass) general() error {
 	r.begun = r.begun || start > 0
 	r.some = r.some || p.s.count > 0
 	op, err := r.Read()
+	p.s.skipped, p.s.indent = r.skipped, r.indent
 	if err == io.EOF || errors.As(err, &p.s.cut) {
 		p.over = true
 		return nil

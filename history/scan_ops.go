@@ -22,6 +22,8 @@ func (s *Scan) Head(n int) (*History, error) {
 	}
 	defer text.close()
 	r := newEDNReader(text)
+	r.skips = true
+	defer func() { h.Skipped = r.skipped }()
 	for len(h.Ops) < n {
 		op, err := r.Read()
 		if err == io.EOF || errors.As(err, &h.Cut) {
@@ -111,8 +113,9 @@ func (a *rereader) jump(place int) error {
 	a.r = newEDNReader(a.text)
 	a.r.buf = buf
 	a.next = place * placeEvery
+	a.r.skips = true
 	if place > 0 {
-		a.r.begun, a.r.some = true, true
+		a.r.begun, a.r.some, a.r.indent = true, true, a.s.indent
 	}
 	return nil
 }

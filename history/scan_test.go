@@ -21,9 +21,10 @@ type event struct {
 
 // scanned is all that a Scan tells.
 type scanned struct {
-	events []event
-	cut    *CutError
-	err    error
+	events  []event
+	cut     *CutError
+	skipped *Skipped
+	err     error
 }
 
 // scanAll takes all events of s.
@@ -33,7 +34,7 @@ func scanAll(s *Scan) scanned {
 		got.events = append(got.events, event{e.Position, Op{Index: e.Index, Time: e.Time, Type: e.Type, Process: e.Process, F: e.F, Value: e.Value.Value()}})
 		return nil
 	})
-	got.cut = s.Cut()
+	got.cut, got.skipped = s.Cut(), s.Skipped()
 	return got
 }
 
@@ -41,6 +42,9 @@ func scanAll(s *Scan) scanned {
 func (got *scanned) differs(h *History, err error) string {
 	if got, want := fmt.Sprint(got.err), fmt.Sprint(err); got != want {
 		return fmt.Sprintf("error is %s, want %s", got, want)
+	}
+	if got, want := fmt.Sprint(got.skipped), fmt.Sprint(h.Skipped); got != want {
+		return fmt.Sprintf("%s skipped, want %s", got, want)
 	}
 	if got, want := fmt.Sprint(got.cut), fmt.Sprint(h.Cut); got != want {
 		return fmt.Sprintf("cut is %s, want %s", got, want)

@@ -277,7 +277,7 @@ func (d *dbcop) syntax(err error) error {
 		line, _ = strconv.Atoi(found[1])
 		message = message[len(found[0]):]
 	}
-	return d.at(max(line, 1), 1, message+": this is no YAML")
+	return d.at(max(line, 1), 1, message+": this is no YAML, here or a little further on")
 }
 
 // at makes the error of a place in the text; the column counts characters.

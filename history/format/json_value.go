@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"unicode"
 	"unicode/utf16"
@@ -50,7 +51,12 @@ func (p *jsonValues) bad(at int, format string, args ...any) error {
 	return &badJSON{at, fmt.Sprintf(format, args...)}
 }
 
-func (p *jsonValues) push(v history.Value) { p.stack = append(p.stack, v) }
+func (p *jsonValues) push(v history.Value) {
+	if len(p.stack) == cap(p.stack) {
+		p.stack = slices.Grow(p.stack, max(64, len(p.stack)))
+	}
+	p.stack = append(p.stack, v)
+}
 
 func (p *jsonValues) pop() history.Value {
 	v := p.stack[len(p.stack)-1]

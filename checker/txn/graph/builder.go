@@ -22,7 +22,7 @@ type Builder struct {
 
 // NewBuilder returns a builder for a graph of so many transactions, numbered
 // from 0.
-func NewBuilder(nodes int) *Builder { return &Builder{nodes: nodes, last: chunk} }
+func NewBuilder(nodes int) *Builder { return &Builder{nodes: max(nodes, 0), last: chunk} }
 
 // Add says that from comes before to. An edge to itself and one to a node that is
 // not there are dropped; the same edge may be added again, for another reason

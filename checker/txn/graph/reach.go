@@ -24,6 +24,9 @@ func (r *reach) any(v *view, way *route, edges []Step, work int64, ctx context.C
 	edges = slices.Clone(edges)
 	slices.SortStableFunc(edges, func(a, b Step) int { return int(zone[a.To]) - int(zone[b.To]) })
 	for batch := range slices.Chunk(edges, 64) {
+		if work < 0 || ctx.Err() != nil {
+			return Step{}, false, false
+		}
 		low, high := zone[batch[0].To], uint32(0)
 		for i, e := range batch {
 			r.bits[zone[e.To]] |= 1 << i
@@ -36,9 +39,6 @@ func (r *reach) any(v *view, way *route, edges []Step, work int64, ctx context.C
 			}
 		}
 		clear(r.bits[low : high+1])
-		if work < 0 || ctx.Err() != nil {
-			return Step{}, false, false
-		}
 	}
 	return Step{}, false, true
 }

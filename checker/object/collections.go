@@ -1,6 +1,11 @@
 package object
 
-import "github.com/jepgo/jepgo/history"
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/jepgo/jepgo/history"
+)
 
 // collections keeps the results of reads of a whole collection, each as what
 // differs from the one before it of the same key: reads of a set that grows take
@@ -120,4 +125,79 @@ func (c *collections) value(id int32) history.Value {
 		return history.Vec(append(list, c.values.value(twice))...)
 	}
 	return history.SetOf(list...)
+}
+
+// run is an element in a row of reads of one key, and the least size of those.
+type run struct{ elem, size int32 }
+
+// runs returns the runs of elements in reads of one key. O(reads + deltas · log
+// reads) where those are all the reads of the key; of some of them each read is a
+// run of its own, which takes the size of them all.
+func (c *collections) runs(key int32, reads []int32) []run {
+	var chain []int32
+	if last := c.last[key]; last != nil {
+		for at := last.id; at >= 0; at = c.all[at].before {
+			chain = append(chain, at)
+		}
+	}
+	if len(reads) < len(chain) {
+		var runs []run
+		for _, id := range reads {
+			for _, elem := range c.elems(id) {
+				runs = append(runs, run{elem, c.all[id].size})
+			}
+		}
+		return runs
+	}
+	slices.Reverse(chain)
+	// least[k][i] is the least size of the 1<<k reads from i on.
+	sizes := make([]int32, len(chain))
+	for i, id := range chain {
+		sizes[i] = c.all[id].size
+	}
+	least := [][]int32{sizes}
+	for k := 1; 1<<k <= len(chain); k++ {
+		row := make([]int32, len(chain)-1<<k+1)
+		for i := range row {
+			row[i] = min(least[k-1][i], least[k-1][i+1<<(k-1)])
+		}
+		least = append(least, row)
+	}
+	smallest := func(from, to int) int32 { // to is not included
+		k := bits.Len(uint(to-from)) - 1
+		return min(least[k][from], least[k][to-1<<k])
+	}
+	since := make(map[int32]int)
+	var runs []run
+	for i, id := range chain {
+		bag := &c.all[id]
+		for _, d := range c.deltas[bag.from:bag.to] {
+			if d >= 0 {
+				since[d] = i
+			} else {
+				runs = append(runs, run{^d, smallest(since[^d], i)})
+				delete(since, ^d)
+			}
+		}
+	}
+	if last := c.last[key]; last != nil {
+		for _, elem := range last.elems {
+			runs = append(runs, run{elem, smallest(since[elem], len(chain))})
+		}
+	}
+	return runs
+}
+
+// within reports whether the read a (as call.res) has nothing that b lacks.
+func (c *collections) within(a, b int32) bool {
+	has := make(map[int32]bool)
+	for _, elem := range c.elems(-1 - b) {
+		has[elem] = true
+	}
+	for _, elem := range c.elems(-1 - a) {
+		if !has[elem] {
+			return false
+		}
+	}
+	return true
 }

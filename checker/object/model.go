@@ -110,6 +110,7 @@ func Stream[S any](m Model[S], o Options) checker.Stream {
 
 // traits are what only the models of this package know about themselves.
 type traits struct {
+	start    int64  // of a counter
 	keyed    bool   // values are [key value] whatever the options say
 	collects string // the operation whose result is a whole collection
 	sourced  bool   // results are made of arguments, so an explanation keeps those

@@ -1,0 +1,76 @@
+package object
+
+// monitorCounter finds reads of a counter that no order explains: each read is at
+// least the sum of what was surely added by its begin, and at most that of what
+// can have been added by its end; with negative adds the other way round. A
+// counter that passes is left to the search. O(n).
+func monitorCounter(p *part) (finding, bool) {
+	var up, down struct{ begun, ended int64 } // sums of positive and negative adds
+	// What had ended when a read that is open began.
+	type sums struct{ up, down int64 }
+	open := make(map[int32]sums)
+	add := func(begun bool, n int64) {
+		s := &up
+		if n < 0 {
+			s = &down
+		}
+		if begun {
+			s.begun += n
+		} else {
+			s.ended += n
+		}
+	}
+	for _, ev := range p.events {
+		id := int32(ev >> 1)
+		c := &p.r.calls[id]
+		if c.f == 0 {
+			n, isInt := p.r.values.int(c.arg)
+			if !isInt {
+				return finding{}, false
+			}
+			add(ev&1 == 0, n)
+			continue
+		}
+		if ev&1 == 0 {
+			if c.end != never {
+				open[id] = sums{up.ended, down.ended}
+			}
+			continue
+		}
+		n, isInt := p.r.values.int(c.res)
+		if !isInt && c.res != 0 {
+			return finding{}, false
+		}
+		n -= p.r.spec.start
+		least, most := open[id].up+down.begun, up.begun+open[id].down
+		delete(open, id)
+		if n >= least && n <= most {
+			continue
+		}
+		return p.impossibleSum(id, n < least)
+	}
+	return finding{}, false
+}
+
+// impossibleSum gives the adds that show that a read is too low or too high.
+func (p *part) impossibleSum(read int32, low bool) (finding, bool) {
+	calls := []int32{read}
+	r := &p.r.calls[read]
+	for _, ev := range p.events {
+		id := int32(ev >> 1)
+		c := &p.r.calls[id]
+		if c.f != 0 || ev&1 == 1 || c.begin > r.end {
+			continue
+		}
+		// What can only move it away from what was read may be left out if it need
+		// not have happened.
+		n, _ := p.r.values.int(c.arg)
+		if (n < 0) == low || c.end < r.begin {
+			calls = append(calls, id)
+		}
+	}
+	if low {
+		return invalid("More was added before it began.", calls...)
+	}
+	return invalid("Not as much was added by its end.", calls...)
+}

@@ -1,0 +1,212 @@
+package object
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+// microOp is one read or write of one register.
+type microOp struct {
+	write bool
+	key   history.Value
+	value history.Value
+}
+
+// microOps reads the value of a transaction; what is not a micro-op is left out.
+func microOps(v history.Value) []microOp {
+	var out []microOp
+	for _, e := range v.Elems() {
+		parts := e.Elems()
+		if len(parts) < 2 {
+			continue
+		}
+		m := microOp{key: parts[1]}
+		switch parts[0].Text() {
+		case "write", "w":
+			m.write = true
+		case "read", "r":
+		default:
+			continue
+		}
+		if len(parts) > 2 {
+			m.value = parts[2]
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// multiRegister returns the model of several registers: each :txn reads and
+// writes some of them at one instant, its micro-ops in order. initial is a map
+// from register to value, and of one that it lacks the value is nil. With nilAny
+// a read of nil agrees with every state.
+func multiRegister(initial history.Value, nilAny bool) Model[string] {
+	values := &numbers{}
+	start := ""
+	put := func(state string, key, value int32) string {
+		i := 0
+		for ; i < len(state)/4; i += 2 {
+			if k := unpack(state, i); k >= key {
+				if k == key {
+					return state[:4*i+4] + pack(value) + state[4*i+8:]
+				}
+				break
+			}
+		}
+		if value == 0 {
+			return state
+		}
+		return state[:4*i] + pack(key) + pack(value) + state[4*i:]
+	}
+	get := func(state string, key int32) int32 {
+		for i := 0; i < len(state)/4; i += 2 {
+			if unpack(state, i) == key {
+				return unpack(state, i+1)
+			}
+		}
+		return 0
+	}
+	if e := initial.Elems(); initial.Kind() == history.Map {
+		for i := 0; i+1 < len(e); i += 2 {
+			start = put(start, values.number(e[i]), values.number(e[i+1]))
+		}
+	}
+	// run does a transaction; bad is a read that does not fit.
+	run := func(state string, op Op) (next string, bad *microOp, holds int32) {
+		txn := op.Result
+		if op.Type != history.OK {
+			txn = op.Arg
+		}
+		for _, m := range microOps(txn) {
+			key, value := values.number(m.key), values.number(m.value)
+			switch {
+			case m.write:
+				state = put(state, key, value)
+			case op.Type == history.OK && get(state, key) != value && !(nilAny && value == 0):
+				return state, &m, get(state, key)
+			}
+		}
+		return state, nil, 0
+	}
+	return Model[string]{
+		Name: "multi-register", Ops: []string{"txn"}, Init: start,
+		Step: func(state string, op Op) (string, bool) {
+			next, bad, _ := run(state, op)
+			return next, bad == nil
+		},
+		Pure: func(op Op) bool {
+			for _, v := range []history.Value{op.Arg, op.Result} {
+				for _, m := range microOps(v) {
+					if m.write {
+						return false
+					}
+				}
+			}
+			return true
+		},
+		Describe: func(state string) string {
+			var parts []string
+			for i := 0; i < len(state)/4; i += 2 {
+				parts = append(parts, fmt.Sprintf("%s %s", values.value(unpack(state, i)), values.value(unpack(state, i+1))))
+			}
+			return "{" + strings.Join(parts, ", ") + "}"
+		},
+		Why: func(state string, op Op) string {
+			_, bad, holds := run(state, op)
+			if bad == nil {
+				return ""
+			}
+			return fmt.Sprintf("reads %s from %s, but that holds %s", bad.value, bad.key, values.value(holds))
+		},
+		traits: traits{sourced: true, split: byRegisters, needless: unreadTxns(nilAny)},
+	}
+}
+
+// byRegisters splits a part into groups of registers that no transaction spans.
+func byRegisters(p *part) []*part {
+	var tape history.Tape
+	parent := make(map[int32]int32)
+	find := func(x int32) int32 {
+		for parent[x] != x {
+			parent[x] = parent[parent[x]]
+			x = parent[x]
+		}
+		return x
+	}
+	root := make(map[int32]int32) // of a call, by its index
+	for _, ev := range p.events {
+		id := int32(ev >> 1)
+		if _, ok := root[id]; ok {
+			continue
+		}
+		c := &p.r.calls[id]
+		first := int32(-1)
+		for _, v := range []int32{c.arg, c.res} {
+			for _, m := range microOps(p.r.values.value(v)) {
+				tape.Reset()
+				key := p.r.values.number(tape.Append(m.key))
+				if _, ok := parent[key]; !ok {
+					parent[key] = key
+				}
+				if first < 0 {
+					first = find(key)
+				} else {
+					parent[find(key)] = first
+				}
+			}
+		}
+		root[id] = first
+	}
+	groups := p.splitBy(func(c *call) int32 {
+		// A transaction of no register holds anywhere: it goes with number 0.
+		for _, v := range []int32{c.arg, c.res} {
+			for _, m := range microOps(p.r.values.value(v)) {
+				tape.Reset()
+				return find(p.r.values.number(tape.Append(m.key)))
+			}
+		}
+		return 0
+	})
+	if len(groups) == 1 {
+		groups[0].sub = -1
+	}
+	return groups
+}
+
+// unreadTxns finds the transactions in doubt of whose writes no read saw any.
+// They may be left out: no read stands between one and the next write.
+func unreadTxns(nilAny bool) func(p *part) []bool {
+	return func(p *part) []bool {
+		var out []bool
+		read := make(map[string]bool)
+		name := func(m microOp) string { return m.key.Key() + "\x00" + m.value.Key() }
+		for i, ev := range p.events {
+			c := &p.r.calls[ev>>1]
+			if ev&1 == 1 || c.end != never {
+				continue
+			}
+			if out == nil {
+				out = make([]bool, len(p.events))
+				for _, ev := range p.events {
+					if ev&1 == 0 {
+						continue
+					}
+					for _, m := range microOps(p.r.values.value(p.r.calls[ev>>1].res)) {
+						if !m.write && !(nilAny && m.value.IsNil()) {
+							read[name(m)] = true
+						}
+					}
+				}
+			}
+			out[i] = true
+			for _, m := range microOps(p.r.values.value(c.arg)) {
+				if m.write && read[name(m)] {
+					out[i] = false
+				}
+			}
+		}
+		return out
+	}
+}

@@ -37,12 +37,22 @@ func (s streamed) Check(ctx context.Context, h *history.History) Result {
 	return stream.Finish(ctx, h.Source())
 }
 
+// refsLater is a source whose user fills in the ops of refs, for all results at
+// once.
+type refsLater interface{ fillsRefs() }
+
 // RefsFrom is Refs for a Source: the ops at those positions, in history order and
 // each once. Negative positions are left out; where the source fails a Ref says so.
 func RefsFrom(src history.Source, positions ...int) []Ref {
 	positions = sortedPositions(positions)
-	ops, err := src.Ops(positions)
 	refs := make([]Ref, len(positions))
+	if _, later := src.(refsLater); later {
+		for i, at := range positions {
+			refs[i].Index = at
+		}
+		return refs
+	}
+	ops, err := src.Ops(positions)
 	for i, at := range positions {
 		refs[i].Index = at
 		if err != nil {

@@ -1,0 +1,168 @@
+package checker
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+// interner numbers the values of events, from 0 on: equal values get one number.
+// It costs a look into an array for integers that lie close together, which most
+// elements and keys are, a map look-up for others, and for other values than
+// integers one string each. The zero interner is ready for use.
+type interner struct {
+	dense  []int32         // integer → its number plus 1
+	sparse map[int64]int32 // integers too far away for dense
+	texts  map[string]int32
+	ints   []int64          // number → integer
+	names  map[int32]string // number → EDN of a value that is not an integer
+	key    []byte
+	row    []int64
+}
+
+// slack is how far beyond their number integers may lie and still be in dense.
+const slack = 1 << 12
+
+func (in *interner) len() int { return len(in.ints) }
+
+// number returns the number of v.
+func (in *interner) number(v history.View) int32 {
+	if n, ok := v.Int(); ok {
+		return in.numberInt(n)
+	}
+	key := in.keyOf(v)
+	if id, ok := in.texts[string(key)]; ok {
+		return id
+	}
+	if in.texts == nil {
+		in.texts = make(map[string]int32)
+		in.names = make(map[int32]string)
+	}
+	id := int32(len(in.ints))
+	in.ints = append(in.ints, 0)
+	in.texts[string(key)] = id
+	in.names[id] = v.Value().String()
+	return id
+}
+
+// numberInt is number for an integer.
+func (in *interner) numberInt(n int64) int32 {
+	if uint64(n) < uint64(len(in.dense)) {
+		if id := in.dense[n]; id != 0 {
+			return id - 1
+		}
+	} else if id, ok := in.sparse[n]; ok {
+		return id
+	}
+	id := int32(len(in.ints))
+	in.ints = append(in.ints, n)
+	if limit := int64(4*len(in.ints) + slack); n >= int64(len(in.dense)) && n < limit {
+		in.grow(n, limit)
+	}
+	if uint64(n) < uint64(len(in.dense)) {
+		in.dense[n] = id + 1
+		return id
+	}
+	if in.sparse == nil {
+		in.sparse = make(map[int64]int32)
+	}
+	in.sparse[n] = id
+	return id
+}
+
+// grow makes room in dense for n and moves there what was sparse.
+func (in *interner) grow(n, limit int64) {
+	size := min(max(2*n, 64), limit)
+	dense := make([]int32, max(size, n+1))
+	copy(dense, in.dense)
+	in.dense = dense
+	for far, id := range in.sparse {
+		if far >= 0 && far < int64(len(dense)) {
+			dense[far] = id + 1
+			delete(in.sparse, far)
+		}
+	}
+}
+
+// find returns the number of v if it has one.
+func (in *interner) find(v history.View) (id int32, ok bool) {
+	if n, isInt := v.Int(); isInt {
+		if uint64(n) < uint64(len(in.dense)) {
+			id = in.dense[n]
+			return id - 1, id != 0
+		}
+		id, ok = in.sparse[n]
+		return id, ok
+	}
+	id, ok = in.texts[string(in.keyOf(v))]
+	return id, ok
+}
+
+// keyOf returns bytes that v shares with its equals only. What is common gets
+// them without a copy of the value.
+func (in *interner) keyOf(v history.View) []byte {
+	key := in.key[:0]
+	switch kind := v.Kind(); kind {
+	case history.String, history.KeywordKind:
+		key = append(key, byte(kind))
+		key = append(key, v.Bytes()...)
+	default:
+		row, ok := v.AppendInts(in.row[:0])
+		in.row = row
+		if !ok {
+			key = v.AppendKey(append(key, 0xff))
+			break
+		}
+		key = append(key, 0xfe)
+		for _, n := range row {
+			key = binary.AppendVarint(key, n)
+		}
+	}
+	in.key = key
+	return key
+}
+
+// isInt reports whether number id stands for the integer n.
+func (in *interner) isInt(id int32, n int64) bool {
+	if in.ints[id] != n {
+		return false
+	}
+	if len(in.names) == 0 {
+		return true
+	}
+	_, other := in.names[id]
+	return !other
+}
+
+// integer returns the integer that number id stands for.
+func (in *interner) integer(id int32) (n int64, ok bool) {
+	_, other := in.names[id]
+	return in.ints[id], !other
+}
+
+// name is the EDN of the value with that number.
+func (in *interner) name(id int32) string {
+	if text, ok := in.names[id]; ok {
+		return text
+	}
+	return history.Int(in.ints[id]).String()
+}
+
+// sorted returns the ids in the order of their values: integers first, by size.
+func (in *interner) sorted(ids []int32) []int32 {
+	return slices.SortedFunc(slices.Values(ids), func(a, b int32) int {
+		n, aInt := in.integer(a)
+		m, bInt := in.integer(b)
+		switch {
+		case aInt && bInt:
+			return cmp.Compare(n, m)
+		case aInt:
+			return -1
+		case bInt:
+			return 1
+		}
+		return cmp.Compare(in.name(a), in.name(b))
+	})
+}

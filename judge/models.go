@@ -5,6 +5,8 @@ import (
 
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/checker/linear"
+	"github.com/jepgo/jepgo/checker/txn"
+	"github.com/jepgo/jepgo/usage"
 )
 
 // modelChain is the model of jepgo's own histories: their first op says what
@@ -37,6 +39,12 @@ func models() []model {
 				return s.only("read", "write", "cas", "cas-miss") && !s.readsList && !s.readsMap && s.plain
 			},
 			begin: registers},
+		{name: "list-append", doc: "transactions of [:append k v] and [:r k list]",
+			fits: func(s *sight) bool { return s.transactions("append", "r") && s.micro["append"] }, begin: listAppend},
+		{name: "rw-register", doc: "transactions of [:w k v] and [:r k v]",
+			fits: func(s *sight) bool {
+				return s.transactions("w", "r") && !s.only("read", "write")
+			}, begin: rwRegister},
 		{name: "mutex", doc: "a lock without owner: :acquire and :release",
 			fits: func(s *sight) bool { return s.only("acquire", "release") }, begin: mutex},
 	}
@@ -74,7 +82,7 @@ func registers(o *Options) (checker.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return collect(linear.Register(lo)), nil
+	return linear.RegisterStream(lo), nil
 }
 
 func mutex(o *Options) (checker.Stream, error) {
@@ -82,7 +90,7 @@ func mutex(o *Options) (checker.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return collect(linear.Mutex(lo)), nil
+	return linear.MutexStream(lo), nil
 }
 
 func (o *Options) linear() (linear.Options, error) {
@@ -93,4 +101,44 @@ func (o *Options) linear() (linear.Options, error) {
 		// Knossos sees it.
 		EmptyValid: true,
 	}, err
+}
+
+func listAppend(o *Options) (checker.Stream, error) {
+	to, err := o.txn()
+	if err != nil {
+		return nil, err
+	}
+	return txn.ListAppend(to), nil
+}
+
+// txn says what transactions are held to.
+func (o *Options) txn() (txn.Options, error) {
+	to := txn.Options{
+		Models: slices.Clone(o.Consistency), Anomalies: o.Anomalies,
+		SequentialKeys: o.Sequential, LinearizableKeys: o.LinearizableKeys, WFRKeys: o.WritesFollow,
+		Memory: o.Memory,
+	}
+	for i, name := range to.Models {
+		// The lattice has causal for single objects, and another name for transactions.
+		if name == "causal" {
+			to.Models[i] = "causal-cerone"
+		}
+	}
+	if err := to.Check(); err != nil {
+		return to, usage.Errorf("%w", err)
+	}
+	return to, nil
+}
+
+func rwRegister(o *Options) (checker.Stream, error) {
+	to, err := o.txn()
+	if err != nil {
+		return nil, err
+	}
+	if o.VersionOrder != "" {
+		if err := to.ReadOrder(o.VersionOrder); err != nil {
+			return nil, usage.Errorf("--version-order: %w", err)
+		}
+	}
+	return txn.RWRegister(to), nil
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -15,16 +16,15 @@ import (
 // Memory grows with the ops.
 func ReadAll(r io.Reader, c Codec) (*History, error) {
 	h := &History{}
+	if _, isEDN := c.(ednCodec); isEDN {
+		return h, readEDN(r, h, supplyOptions{chunk: chunkSize})
+	}
 	source, err := unpack(r)
 	if err != nil {
 		return h, err
 	}
 	defer source.close()
 	ops := c.Reader(source)
-	if edn, ok := ops.(*ednReader); ok {
-		edn.skips = true
-		defer func() { h.Skipped = edn.skipped }()
-	}
 	for {
 		op, err := ops.Read()
 		if err == io.EOF || errors.As(err, &h.Cut) {
@@ -35,6 +35,32 @@ func ReadAll(r io.Reader, c Codec) (*History, error) {
 		}
 		h.Ops = append(h.Ops, op)
 	}
+}
+
+// readEDN reads r into h.
+func readEDN(r io.Reader, h *History, o supplyOptions) error {
+	source, err := unpack(r)
+	if err != nil {
+		return err
+	}
+	defer source.close()
+	o.wholeOps = true
+	p, err := run(context.Background(), source, (*opsOf)(h), o)
+	h.Cut, h.Skipped = p.cut, p.serial.skipped
+	return err
+}
+
+// opsOf gathers the ops of a history.
+type opsOf History
+
+func (h *opsOf) chunk(c *chunk, _ int64) error {
+	h.Ops = append(h.Ops, c.ops...)
+	return nil
+}
+
+func (h *opsOf) op(op *Op, _ int64) error {
+	h.Ops = append(h.Ops, *op)
+	return nil
 }
 
 // ReadFile reads the EDN history in the file of that name, as ReadAll does. An

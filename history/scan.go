@@ -1,14 +1,8 @@
 package history
 
 import (
-	"context"
 	"io"
-	"runtime"
 )
-
-// maxWorkers is how many goroutines have always something to do: the others
-// would wait for the one that delivers.
-const maxWorkers = 8
 
 // ScanOptions say how a Scan reads.
 type ScanOptions struct {
@@ -67,11 +61,7 @@ func NewScan(r io.Reader, o ScanOptions) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	workers := o.Workers
-	if workers <= 0 {
-		workers = runtime.GOMAXPROCS(0)
-	}
-	return &Scan{in: in, workers: min(workers, maxWorkers), close: in.close, chunkSize: chunkSize}, nil
+	return &Scan{in: in, workers: o.Workers, close: in.close, chunkSize: chunkSize}, nil
 }
 
 // Close gives back the file.
@@ -92,12 +82,4 @@ func (s *Scan) fail(err error) error {
 		return err
 	}
 	return fileError(s.path, err)
-}
-
-// Each delivers the events of the history in order, on the calling goroutine. An
-// event, and what its Value views, holds until take returns. Each ends with the
-// error of take, with that of ctx, or with the one that ReadAll would give. It
-// may be called again and begins anew.
-func (s *Scan) Each(ctx context.Context, take func(*Event) error) error {
-	return s.each(ctx, take)
 }

@@ -1,0 +1,182 @@
+package history
+
+import (
+	"bytes"
+	"io"
+)
+
+const (
+	chunkSize   = 256 << 10 // bytes read at a time
+	chunkEvents = 16 << 10  // events that a chunk holds at once
+	splitWindow = 32 << 10  // bytes searched for the start of an op
+)
+
+// chunk is a stretch of a text, with the events or the ops in it.
+type chunk struct {
+	opScanner
+	strict  *ednReader // reads what the fast path does not
+	padded  []byte     // the text and padding
+	n       int        // bytes of text
+	base    int64      // offset of the text in the history
+	lines   int        // line ends in the text
+	column  int        // characters behind the last of them
+	parsed  chan struct{}
+	own     Tape
+	events  []Event
+	starts  []uint32 // where each event's op starts
+	ops     []Op
+	whole   bool // ops are read instead of events
+	stopped int  // where parsing stopped: an op starts there, or nothing that it knows
+}
+
+func newChunk(class *classes, wholeOps bool) *chunk {
+	c := &chunk{parsed: make(chan struct{}, 1), strict: newEDNReader(bytes.NewReader(nil)), whole: wholeOps}
+	c.strict.begun, c.strict.some = true, true
+	c.class = class
+	c.tape = &c.own
+	return c
+}
+
+// text is what the chunk holds.
+func (c *chunk) text() []byte { return c.padded[:c.n] }
+
+// parse reads the ops from a place in the text on, where one must start or
+// there is none. It stops at an op that has its end beyond the text, at whatever
+// no op starts with, at an error, and when there are enough events.
+func (c *chunk) parse(from int) {
+	if c.whole {
+		c.parseOps(from)
+		return
+	}
+	c.events, c.starts = c.events[:0], c.starts[:0]
+	c.own.Reset()
+	c.own.text = c.padded[:c.n:c.n]
+	i := from
+	for {
+		i = c.skip(i)
+		c.stopped = i
+		if i >= c.n || len(c.events) == chunkEvents {
+			return
+		}
+		c.events = append(c.events, Event{})
+		e := &c.events[len(c.events)-1]
+		mark := len(c.own.words)
+		next, ok := 0, false
+		if c.padded[i] == '{' {
+			next, ok = c.op(c.padded, i, e)
+		}
+		if !ok {
+			c.own.words = c.own.words[:mark]
+			next, ok = c.general(i, e)
+		}
+		if !ok {
+			c.events = c.events[:len(c.events)-1]
+			return
+		}
+		c.starts = append(c.starts, uint32(i))
+		i = next
+	}
+}
+
+// count is how many events or ops were parsed.
+func (c *chunk) count() int { return len(c.events) + len(c.ops) }
+
+// parseOps is parse for ops, by the general reader alone.
+func (c *chunk) parseOps(from int) {
+	c.ops = c.ops[:0]
+	c.strict.lend(c.text(), from)
+	c.strict.err = io.EOF
+	for {
+		c.stopped = c.strict.pos
+		op, err := c.strict.Read()
+		if err != nil {
+			break
+		}
+		c.ops = append(c.ops, op)
+	}
+	c.stopped = c.skip(c.stopped)
+}
+
+// skip passes over white space and comments.
+func (c *chunk) skip(i int) int {
+	for {
+		for isSpace(c.padded[i]) {
+			i++
+		}
+		if c.padded[i] != ';' {
+			return i
+		}
+		end := bytes.IndexByte(c.padded[i:c.n], '\n')
+		if end < 0 {
+			return i // it may go on in the next chunk
+		}
+		i += end + 1
+	}
+}
+
+// general reads the op at i by the general reader.
+func (c *chunk) general(i int, e *Event) (next int, ok bool) {
+	c.strict.lend(c.text(), i)
+	c.strict.err = io.EOF
+	op, err := c.strict.Read()
+	if err != nil {
+		return 0, false
+	}
+	*e = eventOf(&op, &c.own)
+	return c.strict.pos, true
+}
+
+// eventOf returns op as an event without a position, with its value on tape.
+func eventOf(op *Op, tape *Tape) Event {
+	return Event{Index: op.Index, Time: op.Time, Type: op.Type, Process: op.Process, F: op.F, Value: tape.Append(op.Value)}
+}
+
+// split returns where to part text so that an op starts at the second part, as
+// far as that can be told from its looks: at the line that begins with a map and
+// has the least indentation, or at any other, or between two maps. Where it is
+// wrong, reading takes longer and is right all the same.
+func split(text []byte) int {
+	window := text[max(0, len(text)-splitWindow):]
+	behind := len(text) - len(window)
+	best, indent, line := 0, len(window), 0
+	for end := len(window); ; {
+		at := bytes.LastIndexByte(window[:end], '\n')
+		if at < 0 {
+			break
+		}
+		if line == 0 {
+			line = behind + at + 1
+		}
+		i := at + 1
+		for i < end && window[i] == ' ' {
+			i++
+		}
+		if i < end && (window[i] == '{' || window[i] == '#') && i-at-1 < indent {
+			best, indent = behind+at+1, i-at-1
+		}
+		if indent == 0 {
+			break
+		}
+		end = at
+	}
+	switch {
+	case best > 0:
+		return best
+	case line > 0:
+		return line
+	}
+	for end := len(window); ; {
+		at := bytes.LastIndexByte(window[:end], '{')
+		if at <= 0 {
+			return len(text)
+		}
+		i := at
+		for i > 0 && isSpace(window[i-1]) {
+			i--
+		}
+		if i > 0 && window[i-1] == '}' {
+			return behind + at
+		}
+		end = at
+	}
+}

@@ -1,0 +1,171 @@
+package history
+
+import (
+	"io"
+	"runtime"
+	"sync"
+)
+
+// supply parts a text into chunks, has them parsed by several goroutines, and
+// hands them out in order. How many chunks there are at a time is bounded.
+type supply struct {
+	text io.Reader
+	size int // bytes of a chunk, about
+
+	mu    sync.Mutex
+	carry []byte // read, and not yet in a chunk
+	base  int64  // offset of carry
+	err   error  // why text gives no more
+
+	free  chan *chunk // not in use
+	order chan *chunk // in use, in the order of the text; closed at its end
+	quit  chan struct{}
+	done  sync.WaitGroup
+}
+
+// supplyOptions say how a text is read; what is read does not depend on them,
+// except for wholeOps.
+type supplyOptions struct {
+	workers  int  // goroutines, the caller's included; 0 for GOMAXPROCS
+	chunk    int  // bytes read at a time
+	wholeOps bool // chunks hold ops, not events
+}
+
+// maxWorkers is how many goroutines have always something to do: more would wait
+// for the one that takes what they read.
+const maxWorkers = 8
+
+// newSupply begins to read text. It is to be stopped.
+func newSupply(text io.Reader, o supplyOptions) *supply {
+	workers := o.workers
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	workers = min(workers, maxWorkers)
+	chunks := 1
+	if workers > 1 {
+		chunks = 2*workers + 1
+	}
+	s := &supply{text: text, size: o.chunk, free: make(chan *chunk, chunks), order: make(chan *chunk, chunks), quit: make(chan struct{})}
+	class := newClasses()
+	for range chunks {
+		s.free <- newChunk(class, o.wholeOps)
+	}
+	for range workers - 1 {
+		s.done.Go(s.work)
+	}
+	return s
+}
+
+// stop ends the goroutines, as soon as none is reading.
+func (s *supply) stop() {
+	close(s.quit)
+	s.done.Wait()
+}
+
+func (s *supply) work() {
+	for {
+		select {
+		case <-s.quit:
+			return
+		case c := <-s.free:
+			if !s.make(c) {
+				return
+			}
+		}
+	}
+}
+
+// make makes c the next chunk and parses it; false at the end of the text.
+func (s *supply) make(c *chunk) bool {
+	if !s.claim(c) {
+		return false
+	}
+	c.parse(0)
+	c.lines, c.column = advance(0, 0, c.text())
+	c.parsed <- struct{}{}
+	return true
+}
+
+// claim puts the next stretch of the text into c.
+func (s *supply) claim(c *chunk) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return false
+	}
+	if want := len(s.carry) + s.size + padding; len(c.padded) < want {
+		c.padded = make([]byte, want)
+	}
+	n := copy(c.padded, s.carry)
+	for tries := 0; s.err == nil && n < len(c.padded)-padding; tries++ {
+		m, err := s.text.Read(c.padded[n : len(c.padded)-padding])
+		n += m
+		s.err = err
+		if m > 0 {
+			tries = 0
+		} else if tries == 100 && err == nil {
+			s.err = io.ErrNoProgress
+		}
+	}
+	at := n
+	if s.err == nil {
+		at = split(c.padded[:n])
+		if s.base == 0 && at < len(byteOrderMark) {
+			at = n
+		}
+	}
+	s.carry = append(s.carry[:0], c.padded[at:n]...)
+	clear(c.padded[at : at+padding])
+	c.n, c.base = at, s.base
+	s.base += int64(at)
+	s.order <- c
+	if s.err != nil {
+		close(s.order)
+	}
+	return true
+}
+
+// next returns the next chunk, parsed, or nil at the end. It parses too while it
+// waits.
+func (s *supply) next() *chunk {
+	for {
+		var c *chunk
+		select {
+		case c = <-s.order:
+			s.await(c)
+			return c
+		default:
+		}
+		select {
+		case c = <-s.order:
+			s.await(c)
+			return c
+		case c = <-s.free:
+			s.make(c) // or the text is at its end, and order is closed
+		}
+	}
+}
+
+// await parses other chunks until c is parsed.
+func (s *supply) await(c *chunk) {
+	for c != nil {
+		select {
+		case <-c.parsed:
+			return
+		default:
+		}
+		select {
+		case <-c.parsed:
+			return
+		case other := <-s.free:
+			if !s.make(other) {
+				<-c.parsed
+				return
+			}
+		}
+	}
+}
+
+// release gives back a chunk that next returned.
+func (s *supply) release(c *chunk) { s.free <- c }

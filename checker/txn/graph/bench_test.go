@@ -106,9 +106,8 @@ func ordered(n, edges, back int, rng *rand.Rand) *Builder {
 	return b
 }
 
-// separate is a graph in which rw lead from the second half to the first one and
-// everything else lies within one half, so that each cycle has two rw; deep makes
-// it have two halves of each half that ww connects.
+// separate is a graph of two halves with rw between them, from the end of either
+// to the start of the other, and everything else within: each cycle has two rw.
 func separate(n, edges int, rng *rand.Rand) *Builder {
 	b := NewBuilder(n)
 	half := n / 2

@@ -61,10 +61,11 @@ type Options struct {
 type Report struct {
 	// Cycles holds the witnesses, the most severe class first and the shortest
 	// first within a class: one for each component and strongest class, no more
-	// than eight of a class.
+	// than eight of a class. Where a witness has more than eight steps and an order
+	// of processes or time gives one of half the length, that is there as well.
 	Cycles []Cycle
-	// Counts holds, by class, how many components have such a cycle and none of
-	// a class that implies it.
+	// Counts holds, by class, how many components gave a witness of it, be it in
+	// Cycles or beyond the eight.
 	Counts map[string]int
 	// Components is the number of strongly connected components of two
 	// transactions and more, in all orders that took part; Largest is the size of

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // least is the work that even the smallest component may cause for one class.
@@ -61,6 +62,7 @@ func (h *hunt) component() {
 		}
 	}
 	h.undecided &^= h.found
+	h.brief()
 }
 
 func (h *hunt) level(l level) {
@@ -139,6 +141,21 @@ func (h *hunt) inside(rel Rel, number []uint32, w walk) []Step {
 	return h.edges
 }
 
+// closable returns the edges of those relations that the walk might close to a
+// cycle, as its components do not deny that.
+func (h *hunt) closable(rel Rel, number []uint32, w walk) []Step {
+	h.edges = h.edges[:0]
+	shift := w.shift()
+	for v := range uint32(h.n) {
+		for e := h.off[v]; e < h.off[v+1]; e++ {
+			if is := h.rel[e] & rel; is != 0 && number[v<<shift] >= number[h.to[e]<<shift|shift] {
+				h.edges = append(h.edges, Step{From: v, To: h.to[e], Rel: is.first()})
+			}
+		}
+	}
+	return h.edges
+}
+
 // anyInside tells whether inside would return something, each transaction having
 // one state.
 func (h *hunt) anyInside(rel Rel, number []uint32) bool {
@@ -192,23 +209,11 @@ func (h *hunt) within(c class, rel Rel, way route) {
 	if way.forward {
 		return // there is none
 	}
-	h.edges = h.edges[:0]
-	at := -1
-	for v := range uint32(h.n) {
-		for e := h.off[v]; e < h.off[v+1]; e++ {
-			is, to := h.rel[e]&rel, h.to[e]
-			if is == 0 || way.zone[to] > way.zone[v] {
-				continue
-			}
-			if at < 0 && way.zone[to] == way.zone[v] {
-				at = len(h.edges)
-			}
-			h.edges = append(h.edges, Step{From: v, To: to, Rel: is.first()})
-		}
-	}
+	edges := h.closable(rel, way.zone, way.walk)
+	at := slices.IndexFunc(edges, func(e Step) bool { return way.zone[e.From] == way.zone[e.To] })
 	if at >= 0 {
-		h.edges[0], h.edges[at] = h.edges[at], h.edges[0]
-		h.any(c, h.edges, way)
+		edges[0], edges[at] = edges[at], edges[0]
+		h.any(c, edges, way)
 	}
 }
 
@@ -242,17 +247,21 @@ func (h *hunt) single(c class, edges []Step, way route) {
 
 // record keeps a cycle under the class that its steps give it, if it holds.
 func (h *hunt) record(steps []Step) {
-	w := witness{steps: make([]Step, len(steps))}
+	if w, ok := h.verified(steps); ok {
+		h.found |= w.implies()
+		h.cycles = append(h.cycles, w)
+	}
+}
+
+// verified returns a cycle with the numbers of the whole graph, and whether it is
+// one there.
+func (h *hunt) verified(steps []Step) (w witness, ok bool) {
+	w.steps = make([]Step, len(steps))
 	for i, s := range steps {
 		w.steps[i] = Step{From: h.nodes[s.From], To: h.nodes[s.To], Rel: s.Rel}
 	}
-	c, ok := h.whole.verify(w.steps)
-	if !ok {
-		return
-	}
-	w.class = c
-	h.found |= c.implies()
-	h.cycles = append(h.cycles, w)
+	w.class, ok = h.whole.verify(w.steps)
+	return w, ok
 }
 
 // open says what was left undecided, or nothing.

@@ -103,4 +103,5 @@ func (p *part) load(g *Graph, s *split, i int, w walk) {
 		p.call, p.ret = append(p.call, g.call[n]), append(p.ret, g.ret[n])
 	}
 	p.clock.set(p.call, p.ret)
+	p.clock.index()
 }

@@ -11,7 +11,7 @@ import (
 type clock struct {
 	order []uint32 // transactions whose invocation is known, in that order
 	rank  []uint32 // of each transaction, the barrier that it leads to: how many invocations its completion does not precede
-	place []uint32 // of each transaction, its place in order plus one, or 0
+	place []uint32 // of each transaction, its place in order plus one, or 0; see index
 }
 
 // precedes tells whether a completed before b was invoked.
@@ -32,7 +32,6 @@ func invoked(call, ret int32) int32 {
 func (c *clock) set(call, ret []int32) {
 	n := len(call)
 	c.rank = slices.Grow(c.rank[:0], n)[:n]
-	c.place = slices.Grow(c.place[:0], n)[:n]
 	known, last := 0, int32(-1)
 	for i := range n {
 		if at := invoked(call[i], ret[i]); at >= 0 {
@@ -46,6 +45,11 @@ func (c *clock) set(call, ret []int32) {
 	} else {
 		c.sort(call, ret)
 	}
+}
+
+// index finds the place of each transaction, which only precedes needs.
+func (c *clock) index() {
+	c.place = slices.Grow(c.place[:0], len(c.rank))[:len(c.rank)]
 	clear(c.place)
 	for i, v := range c.order {
 		c.place[v] = uint32(i + 1)

@@ -3,15 +3,12 @@ package graph
 import (
 	"context"
 	"errors"
-	"maps"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // parse reads a graph such as "0-ww->1 1-rw->0", of ten transactions.
@@ -115,6 +112,21 @@ func TestSearchContractsRealTime(t *testing.T) {
 	}
 }
 
+// A read of what is long gone shows in data alone only the long way round.
+func TestSearchAddsReadableWitness(t *testing.T) {
+	g := store{n: 2000, clients: 5, ago: true}.builder(rand.New(rand.NewPCG(1, 2))).Graph()
+	report := g.Search(context.Background(), Options{})
+	if len(report.Cycles) != 2 || len(report.Counts) != 2 {
+		t.Fatalf("got %v, want two witnesses", report.Cycles)
+	}
+	if c := report.Cycles[0]; c.Class != "G-single-item" || len(c.Steps) <= readable {
+		t.Errorf("got %v, want a long G-single-item", c)
+	}
+	if c := report.Cycles[1]; c.Class != "G-single-item-realtime" || len(c.Steps) != 2 {
+		t.Errorf("got %v, want a G-single-item-realtime of two steps", c)
+	}
+}
+
 func TestSearchWant(t *testing.T) {
 	only := func(names ...string) func(string) bool {
 		return func(c string) bool { return slices.Contains(names, c) }
@@ -212,209 +224,6 @@ func TestSearchRepeatsItself(t *testing.T) {
 		}
 		if len(a.Cycles) == 0 {
 			t.Errorf("found nothing in a graph full of stale reads")
-		}
-	}
-}
-
-func TestBuilder(t *testing.T) {
-	b := NewBuilder(3)
-	b.Add(1, 1, WW)          // to itself
-	b.Add(0, 3, WW)          // to a node that is not there
-	b.Add(7, 0, WW)          // from one
-	b.Add(0, 2, WW)          // twice, for
-	b.Add(0, 2, RW)          // two reasons
-	b.Add(0, 1, WR)          // later, to a smaller node
-	b.Add(0, 1, Realtime)    // comes from Times alone
-	b.Times(nil, []int32{1}) // not as many as nodes
-	b.Processes([]int32{4, 4, 4, 4}, []uint32{2, 1, 9})
-	g := b.Graph()
-	want := map[[2]uint32]Rel{{0, 1}: WR, {0, 2}: WW | RW, {2, 1}: Process}
-	got := map[[2]uint32]Rel{}
-	for i := range uint32(4) {
-		for j := range uint32(4) {
-			if r := g.Rel(i, j); r != 0 {
-				got[[2]uint32{i, j}] = r
-			}
-		}
-	}
-	if !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if report := NewBuilder(-1).Graph().Search(context.Background(), Options{}); report.Components != 0 || report.Unfinished != "" {
-		t.Errorf("an empty graph gives %+v", report)
-	}
-}
-
-// More edges than fit in a block, in rows long and short.
-func TestBuilderHoldsWhatIsAdded(t *testing.T) {
-	rng := rand.New(rand.NewPCG(7, 8))
-	const n = 300
-	want := map[[2]uint32]Rel{}
-	b := NewBuilder(n)
-	for range 3 * chunk {
-		from, to := uint32(rng.IntN(n)), uint32(rng.IntN(n))
-		if rng.IntN(2) == 0 {
-			from = from % 8 * (from % 7)
-		}
-		r := Rel(1) << rng.IntN(7)
-		b.Add(from, to, r)
-		if from != to {
-			want[[2]uint32{from, to}] |= r
-		}
-	}
-	g := b.Graph()
-	edges := 0
-	for v := range uint32(n) {
-		row := g.to[g.off[v]:g.off[v+1]]
-		edges += len(row)
-		if !slices.IsSorted(row) {
-			t.Fatalf("row %d is not sorted", v)
-		}
-		for i, to := range row {
-			if r := g.rel[g.off[v]+uint32(i)]; r != want[[2]uint32{v, to}] {
-				t.Fatalf("%d to %d is %s, want %s", v, to, r, want[[2]uint32{v, to}])
-			}
-		}
-	}
-	if edges != len(want) {
-		t.Fatalf("%d edges, want %d", edges, len(want))
-	}
-}
-
-func TestClockIsRealTime(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 12).Draw(t, "n")
-		far := rapid.SampledFrom([]int32{30, Never}).Draw(t, "far") // dense or not
-		at := rapid.OneOf(rapid.Int32Range(-2, 30), rapid.Int32Range(-2, far))
-		call, ret := make([]int32, n), make([]int32, n)
-		for i := range n {
-			call[i], ret[i] = at.Draw(t, "call"), at.Draw(t, "ret")
-			if rapid.IntRange(0, 5).Draw(t, "doubt") == 0 {
-				ret[i] = Never
-			}
-		}
-		c := clock{rank: make([]uint32, 3), place: []uint32{9}} // reused
-		c.set(call, ret)
-		for a := range n {
-			for b := range n {
-				before := call[b] >= 0 && call[b] <= ret[b] && ret[a] < call[b] && a != b
-				if got := c.precedes(uint32(a), uint32(b)); got != before {
-					t.Fatalf("%d precedes %d: %v, want %v, with %v and %v", a, b, got, before, call, ret)
-				}
-				behind := slices.Contains(c.order[c.rank[a]:], uint32(b))
-				if behind != before {
-					t.Fatalf("%d is behind the barrier of %d: %v, want %v", b, a, behind, before)
-				}
-			}
-		}
-	})
-}
-
-// Real time alone is never a cycle, however odd the times.
-func TestRealTimeHasNoCycle(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 12).Draw(t, "n")
-		times := rapid.SliceOfN(rapid.Int32Range(-2, 20), n, n)
-		b := NewBuilder(n)
-		b.Times(times.Draw(t, "call"), times.Draw(t, "ret"))
-		report := b.Graph().Search(context.Background(), Options{})
-		if report.Components != 0 {
-			t.Fatalf("%d components without an edge", report.Components)
-		}
-	})
-}
-
-func TestReachIsReachability(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		n := rapid.IntRange(2, 40).Draw(t, "n")
-		b := random(n, rng.IntN(3*n), []Rel{WW, WR, RW}, rng)
-		call, ret := make([]int32, n), make([]int32, n)
-		for i := range n {
-			call[i] = int32(rng.IntN(4 * n))
-			ret[i] = call[i] + int32(rng.IntN(n))
-		}
-		b.Times(call, ret)
-		g := b.Graph()
-		v := g.view
-		v.clock.set(g.call, g.ret)
-		w := walk{d: relWW | relWR, rt: rapid.Bool().Draw(t, "rt")}
-		var tj tarjan
-		zone, _ := tj.components(&v, w, nil, nil)
-		var edges []Step // 200 questions
-		for range 200 {
-			edges = append(edges, Step{From: uint32(rng.IntN(n)), To: uint32(rng.IntN(n)), Rel: RW})
-		}
-		m := make([][]Rel, n)
-		for i := range m {
-			m[i] = make([]Rel, n)
-			for j := range m {
-				m[i][j] = v.edge(uint32(i), uint32(j)) & w.d
-				if w.rt && g.before(uint32(i), uint32(j)) {
-					m[i][j] |= Realtime
-				}
-			}
-		}
-		reaches := closure(m)
-		edges = slices.DeleteFunc(edges, func(e Step) bool { return zone[e.To] > zone[e.From] })
-		anyReaches := slices.ContainsFunc(edges, func(e Step) bool { return reaches[e.To][e.From] })
-		var r reach
-		for range 2 { // reused
-			hit, found, decided := r.any(&v, &route{walk: w, zone: zone}, edges, 1<<40, context.Background())
-			if !decided || found != anyReaches || found && !reaches[hit.To][hit.From] {
-				t.Fatalf("got %v %v %v, want %v", hit, found, decided, anyReaches)
-			}
-		}
-	})
-}
-
-func TestImpliesIsElles(t *testing.T) {
-	direct := map[string]string{
-		"G0": "G1c", "G-single-item": "G-single G-nonadjacent-item", "G-single": "G-nonadjacent",
-		"G-nonadjacent-item": "G-nonadjacent G2-item", "G-nonadjacent": "G2", "G2-item": "G2", "G1c": "", "G2": "",
-	}
-	edges := map[string][]string{}
-	for name, others := range direct {
-		for _, suffix := range []string{"", "-process", "-realtime"} {
-			for _, other := range strings.Fields(others) {
-				edges[name+suffix] = append(edges[name+suffix], other+suffix)
-			}
-		}
-		edges[name] = append(edges[name], name+"-process")
-		edges[name+"-process"] = append(edges[name+"-process"], name+"-realtime")
-	}
-	classes := Classes()
-	if len(classes) != 24 {
-		t.Fatalf("%d classes", len(classes))
-	}
-	for _, c := range classes {
-		all := []string{c}
-		for i := 0; i < len(all); i++ {
-			for _, next := range edges[all[i]] {
-				if !slices.Contains(all, next) {
-					all = append(all, next)
-				}
-			}
-		}
-		got := Implies(c)
-		if got[0] != c {
-			t.Errorf("%s is not first of %v", c, got)
-		}
-		slices.Sort(all)
-		slices.Sort(got)
-		if !slices.Equal(got, all) {
-			t.Errorf("%s implies %v, want %v", c, got, all)
-		}
-	}
-	if Implies("G3") != nil {
-		t.Error("G3 is no class")
-	}
-}
-
-func TestRelString(t *testing.T) {
-	for r, want := range map[Rel]string{WW: "ww", RWP: "rwp", Process: "process", Realtime: "realtime", 0: "none", WW | RW: "ww|rw"} {
-		if r.String() != want {
-			t.Errorf("got %s, want %s", r, want)
 		}
 	}
 }

@@ -73,19 +73,19 @@ func monitorFetching(p *part) (finding, bool) {
 		}
 		n, isInt := p.r.values.int(c.res)
 		if !isInt {
-			return invalid("It returned no number.", s.call)
+			return proof("It returned no number.", s.call)
 		}
 		if c.f == fetchAndIncrement {
 			n++
 		}
 		if c.f != fetchRead {
 			if other, ok := by[n]; ok {
-				return invalid("Two operations incremented the same number.", other, s.call)
+				return proof("Two operations incremented the same number.", other, s.call)
 			}
 			by[n] = s.call
 		}
 		if n < start || n == start && c.f != fetchRead {
-			return invalid("It returned less than what the counter started with.", s.call)
+			return proof("It returned less than what the counter started with.", s.call)
 		}
 		level := 2 * n
 		if c.f == fetchRead {
@@ -113,7 +113,7 @@ func monitorFetching(p *part) (finding, bool) {
 	if p.r.calls[lower].end == never {
 		return finding{}, false
 	}
-	return invalid("The one that saw more had ended before the other began.", lower, higher)
+	return proof("The one that saw more had ended before the other began.", lower, higher)
 }
 
 // monitorSet decides a set that only grows and is read as a whole, each element
@@ -235,7 +235,7 @@ func monitorGrowing(p *part) (finding, bool) {
 		}
 		for _, other := range reads[:i+1] { // one of them has what r lacks
 			if other.call != r.call && !p.r.bags.within(p.r.calls[other.call].res, p.r.calls[r.call].res) {
-				return invalid("Each of the two reads has an element that the other lacks.", other.call, r.call)
+				return proof("Each of the two reads has an element that the other lacks.", other.call, r.call)
 			}
 		}
 		return finding{}, false
@@ -290,18 +290,18 @@ func (p *part) grewBackwards(reads []span, lower, higher int32) (finding, bool) 
 	l, h := &p.r.calls[lower], &p.r.calls[higher]
 	switch {
 	case l.f == setRead && h.f == setRead:
-		return invalid("The read that has more had ended before the other began.", calls...)
+		return proof("The read that has more had ended before the other began.", calls...)
 	case l.f == setRead:
-		return invalid("The element was added before the read began, and the read lacks it.", calls...)
+		return proof("The element was added before the read began, and the read lacks it.", calls...)
 	case h.f == setRead:
-		return invalid("The read had ended before anybody began to add what it has.", calls...)
+		return proof("The read had ended before anybody began to add what it has.", calls...)
 	}
 	// Both are adds: a read has the first, begun last, and lacks the other.
 	for _, r := range reads {
 		elems := p.r.bags.elems(-1 - p.r.calls[r.call].res)
 		if slices.Contains(elems, l.arg) && !slices.Contains(elems, h.arg) {
-			return invalid("The element that was added first is not in a read that has the other.", lower, higher, r.call)
+			return proof("The element that was added first is not in a read that has the other.", lower, higher, r.call)
 		}
 	}
-	return invalid("The elements were read in another order than they were added in.", calls...)
+	return proof("The elements were read in another order than they were added in.", calls...)
 }

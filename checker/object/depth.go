@@ -25,10 +25,11 @@ type depth struct {
 	stamp     uint32
 	budget    *budget
 	furthest  int
-	best      []taking // with keep: the longest order found
+	best      []taking // with keep: the longest order found, where it ended, and in what state
 	bestAt    int
 	bestState int32
-	keep      bool
+	bestOpen  []int32 // calls that were open there, and not taken
+	keep      bool    // and take nothing in secret
 }
 
 // frame is a place to return to.
@@ -183,6 +184,9 @@ func (d *depth) calmFirst(from int) {
 
 // takePure takes the pure calls that fit the state.
 func (d *depth) takePure() {
+	if d.keep {
+		return
+	}
 	t := d.q.table
 	for _, n := range d.open.real {
 		if class := d.q.class[n]; t.pure[class] && !d.q.has(d.taken, n) {
@@ -204,7 +208,7 @@ func (d *depth) advance() {
 				return
 			}
 			d.q.drop(d.taken, n)
-		} else if class := d.q.class[n]; t.pure[class] && t.holds(d.state, class) {
+		} else if class := d.q.class[n]; !d.keep && t.pure[class] && t.holds(d.state, class) {
 			d.q.put(d.taken, n)
 		}
 		d.open.pass(ev)
@@ -229,4 +233,12 @@ func (d *depth) note() {
 		d.best = append(d.best, taking{c.call, c.next})
 	}
 	d.bestAt, d.bestState = d.at, d.state
+	d.bestOpen = d.bestOpen[:0]
+	for _, calls := range [][]int32{d.open.real, d.open.doubt} {
+		for _, n := range calls {
+			if !d.q.has(d.taken, n) {
+				d.bestOpen = append(d.bestOpen, n)
+			}
+		}
+	}
 }

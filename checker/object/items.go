@@ -140,6 +140,13 @@ func invalid(note string, calls ...int32) (finding, bool) {
 	return finding{verdict: checker.Invalid, by: "monitor", note: note, calls: slices.Compact(calls)}, true
 }
 
+// proof is invalid where the note says it all.
+func proof(note string, calls ...int32) (finding, bool) {
+	f, ok := invalid(note, calls...)
+	f.proof = true
+	return f, ok
+}
+
 // emptiness checks the takes that found nothing: each needs a moment at which
 // nothing is surely inside. O(moments).
 //

@@ -114,6 +114,7 @@ type traits struct {
 	keyed    bool   // values are [key value] whatever the options say
 	collects string // the operation whose result is a whole collection
 	sourced  bool   // results are made of arguments, so an explanation keeps those
+	elements bool   // operation 0 puts and 1 takes an element, the others do not care
 	monitor  func(*part) (finding, bool)
 	split    func(*part) []*part // into parts that do not see each other
 	needless func(*part) []bool  // of each op in doubt whether it may be left out

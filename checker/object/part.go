@@ -23,7 +23,9 @@ type part struct {
 type finding struct {
 	verdict checker.Verdict
 	calls   []int32 // Invalid: calls that are not linearizable by themselves
+	stop    int32   // Invalid, of a search: the call that ended without a place
 	note    string  // Invalid: what a monitor saw in them
+	proof   bool    // Invalid: the note says it all, fewer calls would say less
 	why     string  // Unknown: the limit
 	at      int     // Unknown: the position that the search did not get past
 	by      string

@@ -43,7 +43,7 @@ func fifo() Model[string] {
 		Why: func(state string, op Op) string {
 			return whyNotTaken(elems, state, op, 0, "at the head")
 		},
-		traits: traits{sourced: true, monitor: monitorFIFO, needless: untaken("enqueue", "dequeue")},
+		traits: traits{elements: true, monitor: monitorFIFO, needless: untaken("enqueue", "dequeue")},
 	}
 }
 
@@ -99,7 +99,7 @@ func bag() Model[string] {
 		Why: func(state string, op Op) string {
 			return whyNotTaken(elems, state, op, 0, "there")
 		},
-		traits: traits{sourced: true, monitor: monitorBag, split: byElement, needless: untaken("enqueue", "dequeue")},
+		traits: traits{elements: true, monitor: monitorBag, split: byElement, needless: untaken("enqueue", "dequeue")},
 	}
 }
 

@@ -17,8 +17,13 @@ const (
 // search decides p by search: first depth-first while that gets on, then by the
 // frontier with half of what is left, then depth-first to the limit.
 func search(ctx context.Context, p *part, o Options) finding {
+	return searchRelaxed(ctx, p, o, nil)
+}
+
+// searchRelaxed is search with some calls in doubt that were not.
+func searchRelaxed(ctx context.Context, p *part, o Options, relaxed func(call int32) bool) finding {
 	b := newBudget(ctx, o)
-	q := compile(p, nil)
+	q := compile(p, relaxed)
 	f := finding{by: "depth-first"}
 	var ok, done bool
 	at := 0
@@ -68,6 +73,7 @@ func search(ctx context.Context, p *part, o Options) finding {
 		return f
 	default:
 		f.verdict = checker.Invalid
+		f.stop = q.calls[q.events[at]>>1]
 		return f
 	}
 	if at < len(q.events) {

@@ -35,7 +35,7 @@ func stack() Model[string] {
 		Why: func(state string, op Op) string {
 			return whyNotTaken(elems, state, op, len(state)/4-1, "on top")
 		},
-		traits: traits{sourced: true, monitor: monitorStack, needless: untaken("push", "pop")},
+		traits: traits{elements: true, monitor: monitorStack, needless: untaken("push", "pop")},
 	}
 }
 
@@ -79,6 +79,6 @@ func priorityQueue() Model[string] {
 		Why: func(state string, op Op) string {
 			return whyNotTaken(elems, state, op, 0, "the least")
 		},
-		traits: traits{sourced: true, monitor: monitorPriority, needless: untaken("enqueue", "dequeue")},
+		traits: traits{elements: true, monitor: monitorPriority, needless: untaken("enqueue", "dequeue")},
 	}
 }

@@ -60,8 +60,17 @@ func (r *registers) ordered(o *keyOrder, allowed evidence, a, b int32, name func
 	return reason{}, false
 }
 
-// evidenced says in a clause why a version came after another one, and who shows it.
+// evidenced says in a clause why a version came after another one, and who shows
+// it. What is inferred rests on its being known who wrote them.
 func (o *keyOrder) evidenced(e follows, name func(int32) string) reason {
+	why := o.clause(e, name)
+	if e.by&inferred != 0 {
+		why.shownBy = append(why.shownBy, o.r.source(o.versions[e.a]), o.r.source(o.versions[e.b]))
+	}
+	return why
+}
+
+func (o *keyOrder) clause(e follows, name func(int32) string) reason {
 	r, a, b := o.r, o.versions[e.a], o.versions[e.b]
 	switch {
 	case e.by == byFirst:

@@ -1,0 +1,146 @@
+package txn
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/jepgo/jepgo/history"
+)
+
+// The order of versions is small, but what follows from it is what follows from
+// all pairs of transactions of which one came before the other.
+func TestRegisterOrderIsThatOfAllPairs(t *testing.T) {
+	edges := 0
+	rapid.Check(t, func(t *rapid.T) {
+		h := drawLong(t)
+		c := RWRegister(Options{}).(*rwRegister)
+		for e := range h.Events() {
+			c.Take(e)
+		}
+		c.txns.settle()
+		r := newRegisters(&c.txns, false)
+		o := newKeyOrder(r, nil)
+		for key := range int32(r.keys.len()) {
+			for _, by := range []evidence{byWFR, bySequential, byLinearizable, inferWFR | inferProcess, inferWFR | inferProcess | inferRealtime} {
+				// Not what is done about contradictions: all edges of it.
+				o.build(key, by&inferred)
+				o.edges = o.edges[:0]
+				for _, source := range []evidence{byWFR, bySequential, byLinearizable, inferWFR, inferProcess, inferRealtime} {
+					switch by & source {
+					case byWFR, inferWFR:
+						o.addWithin(source, source)
+					case bySequential, inferProcess:
+						o.addProcesses(source)
+					case byLinearizable, inferRealtime:
+						o.addRealtime(source)
+					}
+				}
+				edges += len(o.edges)
+				got := closure(len(o.versions), func(add func(a, b int32)) {
+					for _, e := range o.edges {
+						add(e.a, e.b)
+					}
+				})
+				want := closure(len(o.versions), func(add func(a, b int32)) { allPairs(o, by, add) })
+				for a := range got {
+					if !slices.Equal(got[a], want[a]) {
+						t.Fatalf("key %s, evidence %b: after %s come %v of %v, want %v", r.keyName(key), by, r.name(o.versions[a]), got[a], o.versions, want[a])
+					}
+				}
+			}
+		}
+	})
+	if edges == 0 {
+		t.Error("nothing was ordered")
+	}
+}
+
+// allPairs compares every transaction with every other one.
+func allPairs(o *keyOrder, by evidence, add func(a, b int32)) {
+	for _, x := range o.touches {
+		first, last, ok := o.span(x, by)
+		if !ok {
+			continue
+		}
+		add(first, last)
+		for _, y := range o.touches {
+			to, _, ok := o.span(y, by)
+			if !ok || o.r.status[x.txn] != committed {
+				continue
+			}
+			session := o.r.status[y.txn] == committed && o.r.process[x.txn] == o.r.process[y.txn] && o.r.ret[x.txn] < o.r.ret[y.txn]
+			real := o.r.invoked(y.txn) >= 0 && o.r.ret[x.txn] < o.r.call[y.txn]
+			if by&(bySequential|inferProcess) != 0 && session || by&(byLinearizable|inferRealtime) != 0 && real {
+				add(last, to)
+			}
+		}
+	}
+}
+
+func closure(n int, edges func(add func(a, b int32))) [][]bool {
+	reach := make([][]bool, n)
+	for a := range reach {
+		reach[a] = make([]bool, n)
+	}
+	edges(func(a, b int32) {
+		if a != b {
+			reach[a][b] = true
+		}
+	})
+	for via := range n {
+		for a := range n {
+			for b := range n {
+				reach[a][b] = reach[a][b] || reach[a][via] && reach[via][b]
+			}
+		}
+	}
+	return reach
+}
+
+// drawLong draws a history of some dozen transactions of two keys, many of them
+// open at once. What they read is anything.
+func drawLong(t *rapid.T) *history.History {
+	h := &history.History{}
+	next := make([]int64, 2)
+	clients := rapid.IntRange(1, 8).Draw(t, "clients")
+	open := make([]history.Value, clients) // of the completion
+	id := seq(clients)
+	add := func(typ history.Type, p int, v history.Value) {
+		h.Ops = append(h.Ops, history.Op{Index: history.Absent, Time: history.Absent, Type: typ, Process: history.Client(int64(id[p])), F: "txn", Value: v})
+	}
+	for range rapid.IntRange(4, 60).Draw(t, "events") {
+		p := rapid.IntRange(0, clients-1).Draw(t, "client")
+		if !open[p].IsNil() {
+			typ := rapid.SampledFrom([]history.Type{history.OK, history.OK, history.OK, history.OK, history.Info, history.Fail}).Draw(t, "type")
+			add(typ, p, open[p])
+			open[p] = history.Value{}
+			if typ == history.Info {
+				id[p] += clients
+			}
+			continue
+		}
+		var invoked, done []history.Value
+		for range rapid.IntRange(1, 3).Draw(t, "ops") {
+			key := rapid.IntRange(0, 1).Draw(t, "key")
+			if rapid.Bool().Draw(t, "read") {
+				val := history.Value{}
+				if n := rapid.Int64Range(-1, next[key]+1).Draw(t, "val"); n >= 0 {
+					val = history.Int(n)
+				}
+				invoked = append(invoked, history.Vec(history.Keyword("r"), history.Int(int64(key)), history.Value{}))
+				done = append(done, history.Vec(history.Keyword("r"), history.Int(int64(key)), val))
+				continue
+			}
+			next[key]++
+			write := history.Vec(history.Keyword("w"), history.Int(int64(key)), history.Int(next[key]))
+			invoked, done = append(invoked, write), append(done, write)
+		}
+		open[p] = history.Vec(done...)
+		if rapid.IntRange(0, 9).Draw(t, "bare") > 0 {
+			add(history.Invoke, p, history.Vec(invoked...))
+		}
+	}
+	return h
+}

@@ -36,9 +36,9 @@ func samples() []sample {
 				"{:time 1651553369035000000, :type :ok, :process 136, :f :read, :value 0}\n" +
 				"{:type :fail, :process 7, :f :write, :value 3, :extra 1}\n"},
 		{"history-txt", "1\t:invoke\t:txn\t[[:r 8 nil]]\n1\t:info\t:txn\t[[:r 8 nil]]\t:connection-error\n" +
-			":nemesis\t:info\t[:a :start]\t#<Foo bar>\n:nemesis\t:info\t:kill\t\"n 1\"\tindeterminate: Refused (x)\n2\t:fail\t:read\tnil\t[:no-client m]\n",
+			":nemesis\t:info\t[:a :start]\t) Foo\n:nemesis\t:info\t:kill\t\"n 1\"\tindeterminate: Refused (x)\n2\t:fail\t:read\tnil\t[:no-client m]\n",
 			"{:type :invoke, :process 1, :f :txn, :value [[:r 8 nil]]}\n{:type :info, :process 1, :f :txn, :value [[:r 8 nil]], :error :connection-error}\n" +
-				"{:type :info, :process :nemesis, :f [:a :start], :value \"#<Foo bar>\"}\n{:type :info, :process :nemesis, :f :kill, :value \"n 1\", :error \"indeterminate: Refused (x)\"}\n" +
+				"{:type :info, :process :nemesis, :f [:a :start], :value \") Foo\"}\n{:type :info, :process :nemesis, :f :kill, :value \"n 1\", :error \"indeterminate: Refused (x)\"}\n" +
 				"{:type :fail, :process 2, :f :read, :value nil, :error [:no-client m]}\n"},
 		{"etcd-log", "INFO  jepsen.core - Starting\nINFO  jepsen.util - 1\t:invoke\t:cas\t[4 0]\nINFO  jepsen.util - 2\t:invoke\t:read\tnil\n\n" +
 			"INFO  jepsen.util - 1\t:fail\t:cas\t[4 0]\nINFO  jepsen.util - 2\t:fail\t:read\t:timed-out\nINFO  jepsen.util - 3\t:info\t:write\t:timed-out\r\n" +

@@ -29,6 +29,7 @@ type jsonReader struct {
 
 	keepsOps bool // ops are valid for ever, and have all their fields
 	java     bool // as jepsen-in-java writes them
+	nemesis  bool // of jepsen-in-java: the op under way is no client's
 	begun    bool
 	inArray  bool
 	whole    bool // the input was one array, and it is over
@@ -182,6 +183,7 @@ func advance(lines, column int, text []byte) (int, int) {
 // op reads an op, whose brace comes next.
 func (r *jsonReader) op(op *history.Op) error {
 	r.pos++
+	r.nemesis = false
 	for first := true; ; first = false {
 		key, more, err := r.member(first)
 		if err != nil {
@@ -198,7 +200,7 @@ func (r *jsonReader) op(op *history.Op) error {
 		}
 	}
 	if r.java {
-		javaOp(op)
+		javaOp(op, r.nemesis)
 	}
 	return nil
 }
@@ -245,8 +247,10 @@ func hasName(key string) bool {
 }
 
 func (r *jsonReader) put(op *history.Op, name string, v history.Value) {
-	if r.keepsOps || isField(name) || r.java {
+	if isField(name) || r.keepsOps && !(r.java && isJavaNoise(name)) {
 		put(op, name, v)
+	} else if r.java && name == "nemesis" {
+		r.nemesis, _ = v.Flag()
 	}
 }
 

@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"math/big"
 	"slices"
 	"strconv"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
@@ -313,140 +311,6 @@ func (p *jsonValues) unicode(at int) (rune, error) {
 		return 0, p.bad(at, "escape %s in a string cannot be read", quote(p.buf[at:at+6]))
 	}
 	return rune(n), nil
-}
-
-func (p *jsonValues) number() error {
-	from := p.pos
-	i := from
-	negative := p.buf[i] == '-'
-	if negative {
-		i++
-	}
-	n := int64(0)
-	digits := i
-	for ; i < len(p.buf) && p.buf[i] >= '0' && p.buf[i] <= '9'; i++ {
-		n = n*10 + int64(p.buf[i]-'0')
-	}
-	if i < len(p.buf) && i > digits && i-digits <= 18 && !isNumeric(p.buf[i]) {
-		if p.pos = i; negative {
-			n = -n
-		}
-		p.push(history.Int(n))
-		return nil
-	}
-	for i < len(p.buf) && isNumeric(p.buf[i]) {
-		i++
-	}
-	if i == len(p.buf) && i-from <= maxJSONNumber {
-		return errMore
-	}
-	v, ok := numberOf(p.buf[from:i])
-	if !ok {
-		return p.bad(from, "number %s cannot be read", quote(p.buf[from:i]))
-	}
-	p.pos = i
-	p.push(v)
-	return nil
-}
-
-// isNumeric reports whether c can be within a number.
-func isNumeric(c byte) bool {
-	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '.' || c == '-' || c == '+' || c == '_'
-}
-
-// numberOf reads an integer of any size or a float. One that is out of range is
-// infinity, as on the JVM.
-func numberOf(token []byte) (history.Value, bool) {
-	if len(token) > maxJSONNumber || bytes.ContainsFunc(token, func(r rune) bool {
-		return (r < '0' || r > '9') && r != '-' && r != '+' && r != '.' && r != 'e' && r != 'E'
-	}) {
-		return history.Value{}, false
-	}
-	if bytes.ContainsAny(token, ".eE") {
-		f, err := strconv.ParseFloat(string(token), 64)
-		return history.FloatOf(f), err == nil || errors.Is(err, strconv.ErrRange)
-	}
-	n, ok := new(big.Int).SetString(string(token), 10)
-	if !ok {
-		return history.Value{}, false
-	}
-	return history.BigOf(n), true
-}
-
-// isMicroOp reports whether an array of n values that starts with that name is a
-// micro-op of a transaction.
-func isMicroOp(name string, n int) bool {
-	switch name {
-	case "append", "r", "w", "read", "write", "cas", "add", "inc", "dec", "insert", "delete", "rp", "send", "poll":
-		return n >= 2 && n <= 4
-	}
-	return false
-}
-
-// textValue is what a string stands for: ":name" for a keyword, everything else
-// for itself.
-func (p *jsonValues) textValue(text []byte) history.Value {
-	if len(text) > 1 && text[0] == ':' && isPlain(text[1:]) {
-		return history.Keyword(p.keep(text[1:]))
-	}
-	return history.Text(p.keep(text))
-}
-
-// keyValue is what the key of an object stands for: "12" for a number, "name" and
-// ":name" for a keyword, everything else for itself.
-func (p *jsonValues) keyValue(text []byte) history.Value {
-	if n, ok := wholeNumber(text); ok {
-		return history.Int(n)
-	}
-	if isBare(text) {
-		return history.Keyword(p.keep(text))
-	}
-	return p.textValue(text)
-}
-
-// wholeNumber reads an integer as Go prints it.
-func wholeNumber(text []byte) (int64, bool) {
-	if len(text) == 0 || len(text) > 20 || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil || text[0] == '0' && len(text) > 1 || text[0] == '-' && (len(text) < 2 || text[1] == '0') {
-		return 0, false
-	}
-	return n, true
-}
-
-// isBare reports whether text can stand for a keyword without a colon.
-func isBare(text []byte) bool {
-	return isPlain(text) && (text[0] < '0' || text[0] > '9') &&
-		(len(text) == 1 || text[0] != '-' && text[0] != '+' || text[1] < '0' || text[1] > '9')
-}
-
-// isPlain reports whether text is the name of a keyword in any reader's eyes.
-func isPlain(text []byte) bool {
-	for i := 0; i < len(text); {
-		c := text[i]
-		switch {
-		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9':
-		case c == '/':
-			if i == 0 || i == len(text)-1 || text[i+1] >= '0' && text[i+1] <= '9' || text[i+1] == '/' {
-				return false
-			}
-		case c < utf8.RuneSelf:
-			if bytes.IndexByte([]byte("*!_?$%&=<>.+-"), c) < 0 {
-				return false
-			}
-		default:
-			r, size := utf8.DecodeRune(text[i:])
-			if !unicode.IsLetter(r) {
-				return false
-			}
-			i += size
-			continue
-		}
-		i++
-	}
-	return len(text) > 0
 }
 
 // keepAll copies vs to where they can stay.

@@ -3,7 +3,6 @@ package format
 import (
 	"io"
 	"math"
-	"slices"
 
 	"github.com/jepgo/jepgo/history"
 )
@@ -17,7 +16,7 @@ func readJava(r io.Reader, keep bool) history.Reader {
 // javaOp makes an op of jepsen-in-java one like any other. Its time is in
 // milliseconds, its index is none, and a read starts with a value of 0 that means
 // nothing.
-func javaOp(op *history.Op) {
+func javaOp(op *history.Op, nemesis bool) {
 	const perMilli = 1_000_000
 	op.Index = history.Absent
 	if op.Time != history.Absent {
@@ -30,16 +29,16 @@ func javaOp(op *history.Op) {
 	if op.F == "read" && op.Type == history.Invoke {
 		op.Value = history.Value{}
 	}
-	if v, ok := op.Lookup("nemesis"); ok {
-		if is, _ := v.Flag(); is {
-			op.Process = history.Nemesis()
-		}
+	if nemesis {
+		op.Process = history.Nemesis()
 	}
-	op.Extra = slices.DeleteFunc(op.Extra, func(f history.Field) bool {
-		switch f.Key {
-		case "nemesis", "fail", "latency", "subIndex", "position":
-			return true
-		}
-		return false
-	})
+}
+
+// isJavaNoise reports whether that key of a jepsen-in-java op says nothing more.
+func isJavaNoise(name string) bool {
+	switch name {
+	case "nemesis", "fail", "latency", "subIndex", "position":
+		return true
+	}
+	return false
 }

@@ -23,6 +23,7 @@ type lines struct {
 	next   int64  // offset of the next line
 	whole  bool   // the line has an end
 	long   []byte // room for a line that is longer than the buffer
+	values jsonValues
 }
 
 func newLines(r io.Reader) *lines {
@@ -95,6 +96,9 @@ func (l *lines) fail(from, to int, format string, args ...any) error {
 
 // value reads text[from:to] as one EDN value.
 func (l *lines) value(from, to int) (history.Value, error) {
+	if v, ok := l.values.plainValue(l.text[from:to]); ok {
+		return v, nil
+	}
 	v, err := history.ParseValue(string(l.text[from:to]))
 	var cut *history.CutError
 	var syntax *history.SyntaxError

@@ -3,6 +3,7 @@ package format
 import (
 	"errors"
 	"io"
+	"strconv"
 )
 
 // abortedTxn is the transaction of writes that were rolled back.
@@ -135,12 +136,24 @@ func integer(text []byte, at int) (n int64, end int, ok bool) {
 
 // plainInt reads all of text as an integer.
 func plainInt(text []byte) (int64, bool) {
-	if len(text) == 0 || len(text) > 20 {
-		return 0, false
+	const short = 18 // so many digits fit for certain
+	if len(text) == 0 || len(text) > short {
+		n, err := strconv.ParseInt(string(text), 10, 64)
+		return n, err == nil
 	}
-	v, ok := numberOf(text)
-	if !ok {
-		return 0, false
+	digits := text
+	if text[0] == '-' {
+		digits = text[1:]
 	}
-	return v.Int()
+	n := int64(0)
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if text[0] == '-' {
+		n = -n
+	}
+	return n, len(digits) > 0
 }

@@ -3,6 +3,7 @@ package format
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jepgo/jepgo/history"
 )
@@ -98,8 +99,9 @@ func (s *sessions) startsWithInitial() bool {
 	return !first.aborted
 }
 
-// op makes the op of a transaction.
-func (s *sessions) op(at int) history.Op {
+// op makes the op of a transaction, with its values in room, which it returns as it
+// has grown; they are valid until room is used again.
+func (s *sessions) op(at int, room []history.Value) (history.Op, []history.Value) {
 	t := &s.txns[at]
 	op := newOp()
 	op.Type, op.Process, op.F = history.OK, history.Client(t.session), "txn"
@@ -107,8 +109,11 @@ func (s *sessions) op(at int) history.Op {
 		op.Type = history.Fail
 	}
 	events := s.events[t.from:t.to]
-	parts := make([]history.Value, 3*len(events))
-	microOps := make([]history.Value, len(events))
+	n := len(events)
+	if room = slices.Grow(room[:0], 4*n)[:4*n]; n > 0 {
+		clear(room)
+	}
+	microOps, parts := room[:n:n], room[n:]
 	for i := range events {
 		e := &events[i]
 		part := parts[3*i : 3*i+3 : 3*i+3]
@@ -124,25 +129,31 @@ func (s *sessions) op(at int) history.Op {
 		microOps[i] = history.Vec(part...)
 	}
 	op.Value = history.Vec(microOps...)
-	return op
+	return op, room
 }
 
 func (s *sessions) each(ctx context.Context, take func(*history.Event) error) error {
 	var tape history.Tape
 	var e history.Event
-	return s.ops(func(at int, op *history.Op) error {
+	var op history.Op
+	var room []history.Value
+	for at := range s.txns {
 		if at%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
+		op, room = s.op(at, room)
 		tape.Reset()
-		e = eventOf(at, op, &tape)
-		return take(&e)
-	})
+		e = eventOf(at, &op, &tape)
+		if err := take(&e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *sessions) ops(take func(at int, op *history.Op) error) error {
 	for at := range s.txns {
-		op := s.op(at)
+		op, _ := s.op(at, nil)
 		if err := take(at, &op); err != nil {
 			return err
 		}
@@ -153,7 +164,8 @@ func (s *sessions) ops(take func(at int, op *history.Op) error) error {
 func (s *sessions) head(n int) *history.History {
 	h := &history.History{}
 	for at := range min(max(n, 0), len(s.txns)) {
-		h.Ops = append(h.Ops, s.op(at))
+		op, _ := s.op(at, nil)
+		h.Ops = append(h.Ops, op)
 	}
 	return h
 }
@@ -175,7 +187,7 @@ func (s *sessions) Ops(positions []int) ([]history.Op, error) {
 		if at < 0 || at >= len(s.txns) {
 			return nil, fmt.Errorf("position %d is outside the history of %d ops", at, len(s.txns))
 		}
-		ops[i] = s.op(at)
+		ops[i], _ = s.op(at, nil)
 	}
 	return ops, nil
 }

@@ -225,16 +225,18 @@ type limit struct{ name, start, text, want string }
 func TestLimits(t *testing.T) {
 	cases := []limit{
 		{"json", `{"value":`, "[", "deep"},
-		{"history-txt", "1\t:ok\t:read\t\"", "a", "line takes more than 64 MiB"},
-		{"plume", "w(1,", "1", "line takes more than 64 MiB"},
-		{"awdit", "", "-", "line takes more than 64 MiB"},
-		{"kv-log", "", "[", "line takes more than 64 MiB"},
-		{"dbcop", "- ", "- ", "takes more than 64 MiB"},
 	}
 	if *slow {
 		cases = append(cases,
 			limit{"json", `{"value":"`, "a", "one op takes more than 64 MiB"},
-			limit{"json", `{"value":[0`, ",0", "more than 4194304 values"})
+			limit{"json", `{"value":[0`, ",0", "more than 4194304 values"},
+			limit{"jsonl", `{"value":"`, "a", "one op takes more than 64 MiB"},
+			limit{"history-txt", "1\t:ok\t:read\t\"", "a", "line takes more than 64 MiB"},
+			limit{"plume", "w(1,", "1", "line takes more than 64 MiB"},
+			limit{"etcd-log", "", "I", "line takes more than 64 MiB"},
+			limit{"awdit", "", "-", "line takes more than 64 MiB"},
+			limit{"kv-log", "", "[", "line takes more than 64 MiB"},
+			limit{"dbcop", "- ", "- ", "takes more than 64 MiB"})
 	}
 	for _, c := range cases {
 		k, _ := find(c.name)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/jepgo/jepgo/history"
@@ -40,6 +41,9 @@ func (l *lines) read() error {
 		l.long = append(l.long[:0], text...)
 		for err == bufio.ErrBufferFull && len(l.long) <= maxLine {
 			text, err = l.source.ReadSlice('\n')
+			if len(l.long)+len(text) > cap(l.long) {
+				l.long = slices.Grow(l.long, len(l.long)+len(text))
+			}
 			l.long = append(l.long, text...)
 		}
 		text = l.long

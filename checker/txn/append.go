@@ -25,6 +25,9 @@ import (
 //     But at the beginning of a list, of a key that nobody saw empty, they may be
 //     from before the history begins: then the verdict is unknown.
 //   - A second read of nil in a transaction is held against the first, as any list.
+//   - Where a list has the appends of one transaction in another order than it made
+//     them, or lacks one that it made before one that is there, that is an
+//     incompatible-order too.
 //   - An element that was appended by a transaction that failed and again by one
 //     that did not is the latter's.
 //

@@ -79,6 +79,11 @@ func (j *keyJudge) show(name string, c pointCase) shown {
 		s.txns = []int32{c.a, c.b}
 		s.clauses = []string{fmt.Sprintf("the lists of key %s that T1 and T2 read are not one the beginning of the other", key)}
 		s.end = "Elements are only ever appended."
+		if c.fewer {
+			s.clauses = []string{
+				fmt.Sprintf("T1 appended %s and then %s to key %s", j.elem(c.code), j.elem(c.next), key),
+				fmt.Sprintf("T2 read a list of key %s that has %s, but not %s before it", key, j.elem(c.next), j.elem(c.code))}
+		}
 	case "duplicate-elements":
 		s.clauses = []string{fmt.Sprintf("T1 read a list of key %s that has %s in it more than once", key, elem)}
 		s.end = "It was appended only once."

@@ -10,8 +10,12 @@ type edgeJudge struct {
 	writer []int32 // by version: who made it, where it took part
 	unread []int32 // who appended and was never read
 	last   []int32 // who read the last version
-	spare  int     // how many more edges there may be from last to unread
-	cut    string  // where they were more than that
+	// seenCommitted: who was seen has committed, as read committed demands. A
+	// transaction in doubt that was only seen may have aborted under weaker models,
+	// and what it appended unseen may be gone.
+	seenCommitted bool
+	spare         int    // how many more edges there may be from last to unread
+	cut           string // where they were more than that
 }
 
 // edges adds those of one key: ww from the append that made a version to the one
@@ -36,6 +40,8 @@ func (j *edgeJudge) edges(key int32) {
 		}
 		if at := j.places[op.mop]; at > 0 {
 			j.writer[at] = op.txn
+		} else if j.txns.status[op.txn] == inDoubt && !j.seenCommitted {
+			continue
 		} else if n := len(j.unread); n == 0 || j.unread[n-1] != op.txn {
 			j.unread = append(j.unread, op.txn)
 		}

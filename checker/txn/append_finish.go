@@ -90,7 +90,7 @@ func (c *listAppend) judgeKeys(ctx context.Context) (*keyJudge, *edgeJudge, bool
 		j.part[i] = st == committed || c.trust && st == inDoubt
 	}
 	j.starts, j.ops = c.byKey()
-	e := &edgeJudge{keyJudge: j, b: graph.NewBuilder(c.txns.len()), spare: 4*len(c.txns.mops) + 1<<22}
+	e := &edgeJudge{keyJudge: j, b: graph.NewBuilder(c.txns.len()), spare: 4*len(c.txns.mops) + 1<<22, seenCommitted: c.options.forbidden()["G1a"]}
 	keys := int32(c.txns.keys.len())
 	for k := range keys {
 		if k%checker.CheckEvery == 0 && ctx.Err() != nil || !j.judge(k) {

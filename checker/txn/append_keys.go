@@ -103,6 +103,9 @@ func (j *keyJudge) judge(key int32) bool {
 		for n < len(ops) && ops[n].txn == ops[0].txn {
 			n++
 		}
+		if n > 1 && j.txns.status[ops[0].txn] != aborted {
+			j.appends(ops[:n])
+		}
 		if j.txns.status[ops[0].txn] == committed {
 			j.transaction(ops[:n])
 		}

@@ -62,6 +62,27 @@ func (j *keyJudge) transaction(ops []keyed) {
 	}
 }
 
+// appends looks at the appends of one transaction to the key, which the key's list
+// must have in the order in which they were made, none of them left out.
+func (j *keyJudge) appends(ops []keyed) {
+	before := (*appended)(nil)
+	for _, op := range ops {
+		m := j.txns.mops[op.mop]
+		if m.isRead() {
+			continue
+		}
+		at, _ := j.element(m.val)
+		a := &j.apps[at]
+		if before != nil && a.at > 0 && (before.at == 0 || before.at > a.at) {
+			if c := j.cases.add("incompatible-order"); c != nil {
+				*c = pointCase{key: j.key, code: before.code, next: a.code, a: op.txn, b: j.reader(int32(len(j.list))), fewer: true}
+			}
+			return
+		}
+		before = a
+	}
+}
+
 // follows reports whether a list can be what a transaction reads after it read
 // base, where that is known, and then appended some elements itself.
 func (j *keyJudge) follows(list, base []int32, known bool, own []keyed) bool {

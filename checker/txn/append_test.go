@@ -99,6 +99,12 @@ var planted = []struct {
 		1 [[:append 1 2]]
 		2 [[:r 1 [1 2]]]
 		3 [[:r 1 [2]]]`},
+	{"incompatible-order", "read-committed", "read-uncommitted", `
+		0 [[:append 1 1] [:append 1 2]]
+		1 [[:r 1 [2 1]]]`},
+	{"incompatible-order", "read-committed", "read-uncommitted", `
+		0 [[:append 1 1] [:append 1 2]]
+		1 [[:r 1 [2]]]`},
 	{"duplicate-elements", "read-uncommitted", "", `
 		0 [[:append 1 1]]
 		1 [[:r 1 [1 1]]]`},

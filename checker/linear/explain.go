@@ -26,13 +26,12 @@ const (
 
 // narrator tells about one key.
 type narrator struct {
-	c       *columns
-	k       *key
-	r       *register
-	initial int32
-	calls   []call // the witness
-	ops     map[int]history.Op
-	err     error
+	c     *columns
+	k     *key
+	r     *register
+	calls []call // the witness
+	ops   map[int]history.Op
+	err   error
 }
 
 // explain says why a key is not linearizable, in the fewest operations, and
@@ -45,7 +44,7 @@ func explain(ctx context.Context, src history.Source, c *columns, k *key, found 
 		calls = s.nearest(r.calls, found.cut)
 	}
 	calls = s.shrink(calls)
-	n := &narrator{c: c, k: k, r: r, initial: r.initial, calls: calls}
+	n := &narrator{c: c, k: k, r: r, calls: calls}
 	last := lastEnding(calls)
 	culprit := calls[last]
 	best := longest(calls, r.initial, orderSteps)
@@ -126,36 +125,40 @@ func (n *narrator) inVain(c *call) []call {
 
 // load reads again the ops that are told of.
 func (n *narrator) load(src history.Source, shown []call, culprit *call, best *order, vain []call) {
-	var positions []int
-	add := func(c *call) {
-		invoke, done := c.positions()
-		for _, at := range []int{invoke, done} {
-			if at >= 0 {
-				positions = append(positions, at)
-			}
-		}
-	}
-	for _, list := range [][]call{shown, vain, {*culprit}} {
-		for i := range list {
-			add(&list[i])
-		}
-	}
+	list := append(append([]call{*culprit}, shown...), vain...)
 	for _, i := range best.placed[max(0, len(best.placed)-shownOrder):] {
-		add(&n.calls[i])
+		list = append(list, n.calls[i])
 	}
 	for _, i := range best.blocked[:min(len(best.blocked), shownCalls)] {
-		add(&n.calls[i])
+		list = append(list, n.calls[i])
+	}
+	if best.stuck >= 0 {
+		list = append(list, n.calls[best.stuck])
 	}
 	if v, ok := culprit.needs(); ok {
 		for i, told := 0, 0; i < len(n.calls) && told < 2*shownWriters; i++ {
 			if n.calls[i].writes(v) {
-				add(&n.calls[i])
+				list = append(list, n.calls[i])
 				told++
 			}
 		}
 	}
 	for _, c := range n.before(culprit) {
-		add(c)
+		list = append(list, *c)
+	}
+	n.read(src, list)
+}
+
+// read reads the ops of calls again, all at once.
+func (n *narrator) read(src history.Source, list []call) {
+	var positions []int
+	for i := range list {
+		invoke, done := list[i].positions()
+		for _, at := range []int{invoke, done} {
+			if at >= 0 {
+				positions = append(positions, at)
+			}
+		}
 	}
 	slices.Sort(positions)
 	positions = slices.Compact(positions)

@@ -54,8 +54,10 @@ type frontier struct {
 	wanted            []int32
 
 	steps   int64
-	memory  int64     // bytes that configurations may take
-	full    bool      // they would have taken more
+	memory  int64 // bytes that configurations may take
+	full    bool  // they would have taken more
+	limit   int64 // of steps
+	ctx     context.Context
 	dropped bool      // some configurations were left out: now is not complete any more
 	saved   *frontier // as it was before that
 }
@@ -157,12 +159,16 @@ const (
 	arrived stop = iota // all calls have a place
 	stuck               // no configuration is left: a completion has no place
 	spent               // the steps are used up
+	paused              // the walk came to the call until which it was to go
 	ended               // the context is
 )
 
 // walk goes on through the events with at most width configurations, until a
-// completion has no place. At is its call then.
-func (f *frontier) walk(ctx context.Context, width int, steps int64) (why stop, at int32) {
+// completion has no place. At is its call then. It pauses when the call until is
+// the next to begin.
+func (f *frontier) walk(ctx context.Context, width int, until int32, steps int64) (why stop, at int32) {
+	steps += f.steps
+	f.limit, f.ctx = steps, ctx
 	check := f.steps + checker.CheckEvery
 	for {
 		if f.steps >= check {
@@ -178,6 +184,9 @@ func (f *frontier) walk(ctx context.Context, width int, steps int64) (why stop, 
 			first := f.returns[n-1]
 			if int(f.next) == len(f.calls) || f.calls[first.call].end < f.calls[f.next].begin {
 				f.returned(first, width)
+				if f.steps > steps {
+					return spent, 0
+				}
 				if len(f.now.words) == 0 {
 					return stuck, first.call
 				}
@@ -185,6 +194,9 @@ func (f *frontier) walk(ctx context.Context, width int, steps int64) (why stop, 
 			}
 		} else if int(f.next) == len(f.calls) {
 			return arrived, 0
+		}
+		if f.next == until {
+			return paused, 0
 		}
 		f.invoke()
 	}
@@ -282,7 +294,11 @@ func (f *frontier) returned(r completion, width int) {
 			cut, f.full = true, true
 			break
 		}
-		if i >= 24*width+256 {
+		if i&255 == 255 && (f.steps > f.limit || f.ctx.Err() != nil) {
+			cut = true // walk says so
+			break
+		}
+		if i >= 8*width+64 || f.after.len() >= 4*width+16 {
 			cut = true
 			break
 		}

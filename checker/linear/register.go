@@ -47,9 +47,10 @@ type Options struct {
 	NilAny bool
 	// Initial is the state of every register before the first write.
 	Initial history.Value
-	// EmptyValid: a history in which clients did try operations of this model, and
-	// none of them completed, is Valid, as one that did nothing wrong, instead of
-	// Unknown. Operations of any other :f do not count: that model judged nothing.
+	// EmptyValid: a history in which no operation of this model completed is Valid,
+	// as one that did nothing wrong, instead of Unknown. It must have some event, and
+	// where clients did only operations of any other :f it stays Unknown: that model
+	// judged nothing.
 	EmptyValid bool
 }
 
@@ -96,6 +97,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// bound applies the limit of time.
+func (o Options) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.Timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("time limit of %v reached", o.Timeout))
+}
+
 // stream is a Register or Mutex at work.
 type stream struct {
 	name    string
@@ -108,12 +117,8 @@ func (s *stream) Name() string { return s.name }
 func (s *stream) Take(e *history.Event) { s.columns.take(e) }
 
 func (s *stream) Finish(ctx context.Context, src history.Source) checker.Result {
-	if s.options.Timeout > 0 {
-		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, s.options.Timeout,
-			fmt.Errorf("time limit of %v reached", s.options.Timeout))
-		defer cancel()
-	}
+	ctx, cancel := s.options.bound(ctx)
+	defer cancel()
 	if ctx.Err() != nil {
 		return checker.Ended(ctx, s.name)
 	}
@@ -165,12 +170,8 @@ func (s *stream) judge(ctx context.Context, src history.Source, found []outcome)
 		{Name: "unobserved operations in doubt left out", Value: fmt.Sprint(pruned)},
 		{Name: "steps", Value: fmt.Sprint(work)},
 	}
-	oddText := ""
-	if c.odd > 0 {
-		oddText = fmt.Sprintf("%d operations have a value that is not one of their :f, the first is op %d", c.odd, c.oddAt)
-		if ops, err := src.Ops([]int{c.oddAt}); err == nil {
-			oddText += ": " + ops[0].Value.String()
-		}
+	oddText := c.sayOdd(src)
+	if oddText != "" {
 		r.Warnings = append(r.Warnings, oddText)
 	}
 	switch {
@@ -186,7 +187,7 @@ func (s *stream) judge(ctx context.Context, src history.Source, found []outcome)
 		r.Reason = gaveUp
 	case oddText != "":
 		r.Reason = oddText
-	case r.Facts == 0 && s.options.EmptyValid && c.tried:
+	case r.Facts == 0 && s.options.EmptyValid && c.idle():
 		r.Verdict, r.Facts = checker.Valid, 1
 		r.Reason = "nothing happened, so nothing went wrong"
 	case r.Facts == 0:
@@ -220,6 +221,18 @@ func sayMemory(bytes int64) string {
 		return fmt.Sprintf("memory limit of %d KiB reached", bytes>>10)
 	}
 	return fmt.Sprintf("memory limit of %d MiB reached", bytes>>20)
+}
+
+// sayOdd tells of operations that could not be read, "" when there are none.
+func (c *columns) sayOdd(src history.Source) string {
+	if c.odd == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%d operations have a value that is not one of their :f, the first is op %d", c.odd, c.oddAt)
+	if ops, err := src.Ops([]int{c.oddAt}); err == nil {
+		text += ": " + ops[0].Value.String()
+	}
+	return text
 }
 
 // title names the register of a key.

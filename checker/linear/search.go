@@ -150,20 +150,42 @@ func (s *searcher) early(calls []call) uint32 {
 const (
 	// firstWidth is how many configurations are kept at first, widen the factor by
 	// which they become more.
-	firstWidth = 48
-	widen      = 16
+	firstWidth = 8
+	widen      = 8
+	// retries is how often the walk goes back a little and on wider before it goes
+	// back to where it first left something out.
+	retries = 3
+	// markEvery is the number of calls between two places to go back to.
+	markEvery = 256
+	// marksKept is how many of them are kept.
+	marksKept = 9
+	// quickSteps bounds the first search for a proof near where the walk got stuck.
+	quickSteps = 300_000
+	// refuteWidth is how many configurations such a proof may have at once.
+	refuteWidth = 4096
 )
 
 // search walks the frontier: narrow first, which finds an order of nearly all
-// histories that have one. When it gets stuck, the calls near there are tried for
-// a proof of their own that they have none; when that is not to be had, the walk
-// goes on from where it left something out, with more.
+// histories that have one. Where it gets stuck it goes back, a little and then
+// more, and on with more configurations until it is past that place. When that
+// does not help at once, the calls near there are tried for a proof of their own
+// that they have no order. When that is not to be had either, the walk goes back
+// to where it first left something out, to keep more from there on. So a history
+// whose frontier is wide at some places only costs little more than they do.
 func (s *searcher) search(calls []call) outcome {
 	f := begin(calls, s.values, 0, []int32{s.initial}, s.memory/4)
-	for width := firstWidth; ; width *= widen {
+	var root *frontier    // as it was before something was left out
+	var marks []*frontier // places since to go back to
+	base, width := firstWidth, firstWidth
+	hard, level := int32(-1), 0 // where the walk got stuck last, and how often near there
+	every := int32(max(markEvery, s.values/8))
+	for {
 		before := f.steps
-		why, at := f.walk(s.ctx, width, f.steps+s.work)
+		why, at := f.walk(s.ctx, width, f.next+every-f.next%every, s.work)
 		s.work -= f.steps - before
+		if root == nil {
+			root = f.saved
+		}
 		switch {
 		case why == arrived:
 			return outcome{verdict: checker.Valid}
@@ -171,34 +193,68 @@ func (s *searcher) search(calls []call) outcome {
 			return outcome{why: context.Cause(s.ctx).Error()}
 		case why == spent:
 			return outcome{why: sayWork}
+		case why == paused:
+			if f.next > hard+every/4 {
+				width, level = base, 0
+			}
+			if f.dropped {
+				marks = append(marks, f.clone())
+				marks = marks[max(0, len(marks)-marksKept):]
+			}
+			// The step over the place where it paused.
+			f.invoke()
+			continue
 		case !f.dropped:
 			return outcome{verdict: checker.Invalid, cut: calls[at].end}
-		case f.full:
-			return outcome{why: sayMemory(s.memory)}
 		}
-		if cut := s.refute(calls, at, width); cut != never {
+		if level == 1 {
+			if cut := s.refute(calls, at, quickSteps); cut != never {
+				return outcome{verdict: checker.Invalid, cut: cut}
+			}
+		}
+		hard = max(hard, at)
+		if level++; level <= retries {
+			width *= widen
+			f, marks = back(root, marks, at-16<<(2*level))
+			continue
+		}
+		if cut := s.refute(calls, at, s.work/16); cut != never {
 			return outcome{verdict: checker.Invalid, cut: cut}
 		}
-		f = f.saved
+		if root.full {
+			return outcome{why: sayMemory(s.memory)}
+		}
+		base *= widen
+		f, root, marks = root, nil, nil
+		hard, level, width = -1, 0, base
 	}
+}
+
+// back returns a copy of the last mark before call at, of root if there is none,
+// and the marks up to it.
+func back(root *frontier, marks []*frontier, at int32) (*frontier, []*frontier) {
+	for i := len(marks) - 1; i >= 0; i-- {
+		if marks[i].next <= at {
+			return marks[i].clone(), marks[:i+1]
+		}
+	}
+	return root.clone(), nil
 }
 
 // refute looks for a stretch of calls around the one that has no place which is
 // not linearizable whatever came before it. It returns where that ends, never
 // when there is none.
-func (s *searcher) refute(calls []call, at int32, width int) uint32 {
-	for reach := int32(32); reach < at; reach *= 8 {
+func (s *searcher) refute(calls []call, at int32, steps int64) uint32 {
+	for reach := int32(32); reach < at && steps > 0; reach *= 8 {
 		from := calls[at-reach].begin
 		to := calls[min(at+reach, int32(len(calls)-1))].begin
 		part, states := s.stretch(calls, from, to)
 		f := begin(part, s.values+1, from, states, s.memory/4)
-		why, last := f.walk(s.ctx, 4*width, s.work/8)
+		why, last := f.walk(s.ctx, refuteWidth, -1, min(steps, s.work))
+		steps -= f.steps + int64(len(part))
 		s.work -= f.steps
 		if why == stuck && !f.dropped {
 			return part[last].end
-		}
-		if why != arrived || s.ctx.Err() != nil {
-			break // longer ones cost more
 		}
 	}
 	return never

@@ -34,7 +34,7 @@ func (m model) action(f string) action {
 		return read
 	case "write":
 		return write
-	case "cas":
+	case "cas", "cas-miss":
 		return cas
 	}
 	return other
@@ -63,6 +63,7 @@ type columns struct {
 	free    int32           // codes of a lock's two states
 	taken   int32
 	initial int32
+	events  bool            // there was any, if only of the nemesis
 	tried   bool            // a client called for an operation of the model
 	others  map[string]bool // what else clients did
 	lastF   string          // one of others
@@ -89,6 +90,7 @@ func newColumns(o Options, m model) *columns {
 
 // take adds one event.
 func (c *columns) take(e *history.Event) {
+	c.events = true
 	client, ok := e.Process.Client()
 	if !ok || c.why != "" {
 		return
@@ -312,3 +314,7 @@ func (c *columns) sayNone() string {
 	}
 	return "clients did " + names(slices.Sorted(maps.Keys(c.others))) + ", and this model judges only " + judged
 }
+
+// idle reports whether clients tried operations of the model in vain, or did
+// nothing at all while others did.
+func (c *columns) idle() bool { return c.tried || c.events && len(c.others) == 0 }

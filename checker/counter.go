@@ -41,10 +41,10 @@ type counter struct {
 	reads    opened[readStart]
 	nameless map[int64]int // open adds of ops without a process, by amount
 
-	begun, done signed         // adds that began and did not fail; that were ok
-	shifts      []shift        // corrections for reads that had ended by then
-	doubtful    []boundedRead  // reads that those may concern
-	first       []additionDone // ok adds, the first few
+	begun, done signed            // adds that began and did not fail; that were ok
+	shifts      []shift           // corrections for reads that had ended by then
+	doubtful    []boundedRead     // reads that those may concern
+	first       [2][]additionDone // ok adds, the first few positive and negative ones
 
 	judged   int
 	highest  int64 // of the values read so far
@@ -87,7 +87,7 @@ type shift struct {
 	by   signed
 }
 
-// manyAdds is how many ok adds are kept to show that a read is too low.
+// manyAdds is how many ok adds of a sign are kept, to show that a read is wrong.
 const manyAdds = 16
 
 func (*counter) Name() string { return "counter" }
@@ -161,8 +161,12 @@ func (c *counter) takeAdd(e *history.Event) {
 		}
 		if e.Type == history.OK {
 			c.count(&c.done, add.amount)
-			if len(c.first) < manyAdds {
-				c.first = append(c.first, additionDone{add, e.Position})
+			few := &c.first[0]
+			if add.amount < 0 {
+				few = &c.first[1]
+			}
+			if len(*few) < manyAdds {
+				*few = append(*few, additionDone{add, e.Position})
 			}
 		}
 	}
@@ -235,13 +239,12 @@ func (c *counter) Finish(ctx context.Context, src history.Source) Result {
 	worst := int64(0)
 	for _, read := range wrong {
 		name := "read-too-low"
-		at := []int{read.call, read.at}
+		at := append([]int{read.call, read.at}, c.enoughAdds(read)...)
 		if read.value > read.high {
 			name = "read-too-high"
 			worst = max(worst, read.value-read.high)
 		} else {
 			worst = max(worst, read.low-read.value)
-			at = append(at, c.enoughAdds(read)...)
 		}
 		if found.room(name) {
 			found.explain(name, at, "Read %d (op %d), but the counter must have been between %d and %d while the read was open.", read.value, read.at, read.low, read.high)
@@ -294,19 +297,26 @@ func (c *counter) wrong() []boundedRead {
 	return wrong
 }
 
-// enoughAdds returns the positions of ok adds that alone make a read too low, if
-// the first few do.
+// enoughAdds returns the positions of ok adds that alone make a read too low, or
+// too high, if the first few do.
 func (c *counter) enoughAdds(read boundedRead) []int {
+	sign, adds := int64(1), c.first[0]
+	if read.value > read.high {
+		sign, adds = -1, c.first[1]
+	}
 	var at []int
 	sum := c.initial
-	for _, add := range c.first {
-		if add.ok >= read.call || add.amount <= 0 {
-			continue
-		}
-		at = append(at, add.at, add.ok)
-		if sum += add.amount; sum > read.value {
+	for _, add := range adds {
+		if sign*(sum-read.value) > 0 {
 			return at
 		}
+		if add.ok < read.call {
+			at = append(at, add.at, add.ok)
+			sum += add.amount
+		}
+	}
+	if sign*(sum-read.value) > 0 {
+		return at
 	}
 	return nil
 }

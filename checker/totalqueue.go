@@ -38,6 +38,7 @@ type totalQueue struct {
 type flow struct {
 	tries, acks, outs, named  int32
 	call, ack, outCall, outAt int
+	lastCall, lastAck         int // of an enqueue that was ok
 }
 
 func (*totalQueue) Name() string { return "total-queue" }
@@ -45,7 +46,7 @@ func (*totalQueue) Name() string { return "total-queue" }
 func (q *totalQueue) elem(v history.View) *flow {
 	id := int(q.in.number(v))
 	for len(q.elems) <= id {
-		q.elems = append(q.elems, flow{call: nowhere, ack: nowhere, outCall: nowhere, outAt: nowhere})
+		q.elems = append(q.elems, flow{call: nowhere, ack: nowhere, outCall: nowhere, outAt: nowhere, lastCall: nowhere, lastAck: nowhere})
 	}
 	return &q.elems[id]
 }
@@ -71,7 +72,7 @@ func (q *totalQueue) enqueue(e *history.Event) {
 		q.calls.begin(e.Process, e.Position)
 		return
 	}
-	_, invoked := q.calls.end(e.Process)
+	call, invoked := q.calls.end(e.Process)
 	if e.Type != history.OK {
 		return
 	}
@@ -81,6 +82,10 @@ func (q *totalQueue) enqueue(e *history.Event) {
 	}
 	if f.acks++; f.acks == 1 {
 		f.ack = e.Position
+	}
+	f.lastCall, f.lastAck = call, e.Position
+	if !invoked {
+		f.lastCall = nowhere
 	}
 }
 
@@ -161,8 +166,12 @@ func (q *totalQueue) Finish(ctx context.Context, src history.Source) Result {
 			lost = append(lost, id)
 			lostCount += int(missing)
 			if crashed == 0 && found.room("lost") {
-				found.explain("lost", []int{f.call, f.ack, f.outCall, f.outAt},
-					"%s was enqueued (op %d) and never came out%s.", q.in.name(id), f.ack, again(f.acks, f.outs))
+				at := []int{f.call, f.ack, f.lastCall, f.lastAck, f.outCall, f.outAt}
+				if f.acks == 1 {
+					found.explain("lost", at, "%s was enqueued (op %d) and never came out.", q.in.name(id), f.ack)
+				} else {
+					found.explain("lost", at, "%s was enqueued %d times (last in op %d) and came out only %d times.", q.in.name(id), f.acks, f.lastAck, f.outs)
+				}
 			}
 		}
 	}
@@ -192,12 +201,4 @@ func (q *totalQueue) Finish(ctx context.Context, src history.Source) Result {
 		r.Reason = fmt.Sprintf("all of %s came out", plural(acks, "acknowledged element"))
 	}
 	return r
-}
-
-// again says how often, of an element that went in more than once.
-func again(acks, outs int32) string {
-	if acks == 1 {
-		return ""
-	}
-	return fmt.Sprintf(" as often: %d of %d times", outs, acks)
 }

@@ -88,11 +88,11 @@ func (c *chunk) parseOps(from int) {
 	c.strict.err = io.EOF
 	for {
 		c.stopped = c.strict.pos
-		op, err := c.strict.Read()
-		if err != nil {
+		c.ops = append(c.ops, Op{})
+		if c.strict.read(&c.ops[len(c.ops)-1]) != nil {
+			c.ops = c.ops[:len(c.ops)-1]
 			break
 		}
-		c.ops = append(c.ops, op)
 	}
 	c.stopped = c.skip(c.stopped)
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -177,37 +178,49 @@ func (e endless) Read(p []byte) (int, error) {
 func TestLimits(t *testing.T) {
 	tests := []struct {
 		name   string
-		source io.Reader
+		source func() io.Reader
 		want   string
 	}{
-		{"vectors", endless('['), "expected an op"},
-		{"maps", endless('{'), "nested more than 10000 deep"},
-		{"vectors in an op", io.MultiReader(strings.NewReader("{:a "), endless('[')), "nested more than 10000 deep"},
-		{"metadata", io.MultiReader(strings.NewReader("{:a "), endless('^')), "nested more than 10000 deep"},
-		{"discards", io.MultiReader(strings.NewReader("{:a "), repeat("#_")), "nested more than 10000 deep"},
-		{"tags", io.MultiReader(strings.NewReader("{:a "), repeat("#a ")), "nested more than 10000 deep"},
-		{"string", io.MultiReader(strings.NewReader("{:a \""), endless('x')), `one token takes more than 64 MiB; it starts with "xxxx`},
-		{"symbol", io.MultiReader(strings.NewReader("{:a "), endless('x')), "one token takes more than 64 MiB"},
-		{"number", io.MultiReader(strings.NewReader("{:a "), endless('9')), "one token takes more than 64 MiB"},
-		{"char", io.MultiReader(strings.NewReader("{:a \\"), endless('9')), "one token takes more than 64 MiB"},
-		{"space in an op", io.MultiReader(strings.NewReader("{:a "), endless(' ')), "one op takes more than 256 MiB"},
-		{"values", io.MultiReader(strings.NewReader("{:a ["), repeat("1 ")), "more than 4194304 values"},
-		{"keys", io.MultiReader(strings.NewReader("{"), repeat(":a 1 ")), "more than 4194304 values"},
-		{"long white space between ops", io.MultiReader(io.LimitReader(endless(' '), maxOp+firstBuffer), strings.NewReader("oops")), "expected an op"},
+		{"vectors", func() io.Reader { return io.LimitReader(endless('['), 1<<30) }, "expected an op"},
+		{"maps", func() io.Reader { return endless('{') }, "nested more than 10000 deep"},
+		{"vectors in an op", func() io.Reader { return io.MultiReader(strings.NewReader("{:a "), endless('[')) }, "nested more than 10000 deep"},
+		{"metadata", func() io.Reader { return io.MultiReader(strings.NewReader("{:a "), endless('^')) }, "nested more than 10000 deep"},
+		{"discards", func() io.Reader { return io.MultiReader(strings.NewReader("{:a "), repeat("#_")) }, "nested more than 10000 deep"},
+		{"tags", func() io.Reader { return io.MultiReader(strings.NewReader("{:a "), repeat("#a ")) }, "nested more than 10000 deep"},
+		{"string", func() io.Reader { return io.MultiReader(strings.NewReader("{:a \""), endless('x')) }, `one token takes more than 64 MiB; it starts with "xxxx`},
+		{"symbol", func() io.Reader { return io.MultiReader(strings.NewReader("{:a "), endless('x')) }, "one token takes more than 64 MiB"},
+		{"number", func() io.Reader { return io.MultiReader(strings.NewReader("{:a "), endless('9')) }, "one token takes more than 64 MiB"},
+		{"char", func() io.Reader { return io.MultiReader(strings.NewReader("{:a \\"), endless('9')) }, "one token takes more than 64 MiB"},
+		{"space in an op", func() io.Reader { return io.MultiReader(strings.NewReader("{:a "), endless(' ')) }, "one op takes more than 256 MiB"},
+		{"values", func() io.Reader { return io.MultiReader(strings.NewReader("{:a ["), repeat("1 ")) }, "more than 4194304 values"},
+		{"keys", func() io.Reader { return io.MultiReader(strings.NewReader("{"), repeat(":a 1 ")) }, "more than 4194304 values"},
+		{"long white space between ops", func() io.Reader {
+			return io.MultiReader(io.LimitReader(endless(' '), maxOp+firstBuffer), strings.NewReader("oops"))
+		}, "expected an op"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if testing.Short() {
 				t.Skip("reads some hundred megabytes")
 			}
-			_, err := ReadAll(tt.source, EDN())
+			_, err := ReadAll(tt.source(), EDN())
 			var syntax *SyntaxError
 			if !errors.As(err, &syntax) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want a SyntaxError with %q", err, tt.want)
 			}
+			s := &Scan{in: &input{at: onwards{tt.source()}}, workers: 2, chunkSize: chunkSize}
+			again := s.Each(context.Background(), func(*Event) error { return nil })
+			if fmt.Sprint(again) != fmt.Sprint(err) {
+				t.Errorf("a Scan ends with %v, want %v", again, err)
+			}
 		})
 	}
 }
+
+// onwards is a stream that is read once, from its start.
+type onwards struct{ io.Reader }
+
+func (o onwards) ReadAt(p []byte, _ int64) (int, error) { return o.Read(p) }
 
 // repeat repeats a text for ever.
 func repeat(text string) io.Reader { return &repeated{text: text} }

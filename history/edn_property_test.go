@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"strings"
 	"testing"
 	"testing/iotest"
 
@@ -140,6 +139,7 @@ func FuzzEDN(f *testing.F) {
 		"{:value #{1 1.0 1N 1M 1/3 0x1F 2r101 017 ##NaN ##-Inf -0.0 1e400}}",
 		"{:value {:a 1 :a 2, \"b\" #inst \"x\"} :type :sleep :type :ok \"weird key\" 1 [1] 2}",
 		"\ufeff{:process nemesis}\r\n{:process \"x\"}\x00\x00",
+		"{:value #<a b>}\n{:value :weird key}\n{:value #<a <b}\n{}",
 		"{:value #\"re\\\"\" :x #'a/b :y a$b :z <init>}{:inde",
 	} {
 		f.Add([]byte(seed))
@@ -147,13 +147,14 @@ func FuzzEDN(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		h, err := ReadAll(bytes.NewReader(text), EDN())
 		var syntax *SyntaxError
-		if err != nil && !errors.As(err, &syntax) && !strings.Contains(err.Error(), "gzip") {
+		packed := bytes.HasPrefix(text, []byte("\x1f\x8b")) || len(text) > 3 && isZstd(text[:4])
+		if err != nil && !errors.As(err, &syntax) && !packed {
 			t.Fatalf("error %v of type %T", err, err)
 		}
-		if syntax != nil && (syntax.Offset < 0 || syntax.Offset > int64(len(text)) || syntax.Line < 1 || syntax.Column < 1) {
+		if syntax != nil && !packed && (syntax.Offset < 0 || syntax.Offset > int64(len(text)) || syntax.Line < 1 || syntax.Column < 1) {
 			t.Fatalf("error at an impossible place: %v", syntax)
 		}
-		if h.Cut != nil && (h.Cut.Offset < 0 || h.Cut.Offset > int64(len(text))) && !bytes.HasPrefix(text, []byte("\x1f\x8b")) {
+		if h.Cut != nil && (h.Cut.Offset < 0 || h.Cut.Offset > int64(len(text))) && !packed {
 			t.Fatalf("cut at an impossible place: %v", h.Cut)
 		}
 		pieces, errPieces := ReadAll(iotest.OneByteReader(bytes.NewReader(text)), EDN())

@@ -34,18 +34,25 @@ func newEDNReader(r io.Reader) *ednReader {
 // Read returns the next op.
 func (r *ednReader) Read() (Op, error) {
 	var op Op
+	err := r.read(&op)
+	return op, err
+}
+
+// read is Read without a copy. When it fails op is empty.
+func (r *ednReader) read(op *Op) error {
 	for r.failed == nil {
-		err := r.next(&op)
+		err := r.next(op)
 		if err == nil && r.tooLong(r.pos) {
 			err = r.overlong()
 		}
 		if err == nil {
 			r.some = true
-			return op, nil
+			return nil
 		}
 		r.failed = r.pass(err)
 	}
-	return Op{}, r.failed
+	*op = Op{}
+	return r.failed
 }
 
 func (r *ednReader) next(op *Op) error {

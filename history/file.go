@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 )
 
 // ReadAll reads a whole history in that format, compressed with gzip or zstd or
@@ -45,21 +46,22 @@ func readEDN(r io.Reader, h *History, o supplyOptions) error {
 	}
 	defer source.close()
 	o.wholeOps = true
-	p, err := run(context.Background(), source, (*opsOf)(h), o)
-	h.Cut, h.Skipped = p.cut, p.serial.skipped
+	var all gathered
+	p, err := run(context.Background(), source, &all, o)
+	h.Ops, h.Cut, h.Skipped = slices.Concat(all.parts...), p.cut, p.serial.skipped
 	return err
 }
 
-// opsOf gathers the ops of a history.
-type opsOf History
+// gathered holds the ops of a history in parts, so that they are moved only once.
+type gathered struct{ parts [][]Op }
 
-func (h *opsOf) chunk(c *chunk, _ int64) error {
-	h.Ops = append(h.Ops, c.ops...)
+func (g *gathered) chunk(c *chunk, _ int64) error {
+	g.parts = append(g.parts, slices.Clone(c.ops))
 	return nil
 }
 
-func (h *opsOf) op(op *Op, _ int64) error {
-	h.Ops = append(h.Ops, *op)
+func (g *gathered) op(op *Op, _ int64) error {
+	g.parts = append(g.parts, []Op{*op})
 	return nil
 }
 

@@ -75,6 +75,15 @@ func BenchmarkScan(b *testing.B) {
 				b.ReportMetric(float64(ops)*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 			})
 		}
+		b.Run(in.name+"/ReadAll", func(b *testing.B) {
+			b.SetBytes(int64(len(in.text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := ReadAll(bytes.NewReader(in.text), EDN()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 		b.Run(in.name+"/general", func(b *testing.B) {
 			b.SetBytes(int64(len(in.text)))
 			b.ReportAllocs()

@@ -37,7 +37,7 @@ func unpack(r io.Reader) (*unpacked, error) {
 			return nil, fmt.Errorf("gzip header cannot be read: %w", err)
 		}
 		return &unpacked{Reader: zipped, packed: true, close: func() {}}, nil
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+	case isZstd(magic):
 		frames, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, fmt.Errorf("zstd stream cannot be read: %w", err)
@@ -45,4 +45,11 @@ func unpack(r io.Reader) (*unpacked, error) {
 		return &unpacked{Reader: frames, packed: true, close: frames.Close}, nil
 	}
 	return &unpacked{Reader: buffered, close: func() {}}, nil
+}
+
+// isZstd reports whether a zstd stream begins with these bytes: with a frame, or
+// with one to be skipped, such as some tools write first.
+func isZstd(magic []byte) bool {
+	return bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
+		len(magic) == 4 && magic[0]&0xf0 == 0x50 && bytes.Equal(magic[1:], []byte{0x2a, 0x4d, 0x18})
 }

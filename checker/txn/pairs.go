@@ -9,7 +9,7 @@ type pairs struct {
 }
 
 func newPairs(expected int) *pairs {
-	p := &pairs{}
+	p := &pairs{of: make([]uint64, 0, expected)}
 	size := uint(4)
 	for 1<<size < expected*3/2 {
 		size++

@@ -28,27 +28,45 @@ func (f *registerFindings) cyclesOf(ctx context.Context) {
 	}
 	sure, _ := f.search(ctx, f.levels[0])
 	f.cycles, f.classes = sure.Cycles, sure.Counts
-	found := f.counts()
-	for _, cycle := range report.Cycles {
-		class := f.leaning(cycle)
-		if class == "" || !saysMore(class, found) {
+	f.lean(report.Cycles)
+}
+
+// lean adds those cycles that need more than the options give. Where two
+// inferences contradict each other there are cycles without rw as well: these say
+// less to people than one that has the read in it, so they come last.
+func (f *registerFindings) lean(cycles []graph.Cycle) {
+	var plain, odd []graph.Cycle
+	for _, cycle := range cycles {
+		class, natural := f.leaning(cycle)
+		if class == "" {
 			continue
 		}
 		cycle.Class = class
-		f.cycles = append(f.cycles, cycle)
+		if natural {
+			plain = append(plain, cycle)
+		} else {
+			odd = append(odd, cycle)
+		}
 	}
-	for _, cycle := range f.cycles[len(sure.Cycles):] {
-		f.classes[cycle.Class]++
+	for _, list := range [][]graph.Cycle{plain, odd} {
+		found := f.counts()
+		for _, cycle := range list {
+			if saysMore(cycle.Class, found) {
+				f.cycles = append(f.cycles, cycle)
+				f.classes[cycle.Class]++
+			}
+		}
 	}
 }
 
 // search makes the graph of what is allowed and searches it.
 func (f *registerFindings) search(ctx context.Context, allowed evidence) (graph.Report, []keyContradiction) {
-	e := &registerEdges{r: f.r, o: f.o, b: graph.NewBuilder(f.r.len())}
+	e := &registerEdges{r: f.r, o: f.o, b: graph.NewBuilder(f.r.len()), timed: allowed&inferRealtime != 0}
 	e.run(ctx, allowed)
 	g, ordered := f.r.txns.graph(e.b, f.r.part, f.c.options)
 	f.ordered = ordered
 	report := g.Search(ctx, graph.Options{Work: f.c.options.Work, Want: f.c.options.wants()})
+	report.Edges += e.timely
 	for _, limit := range []string{report.Unfinished, e.cut} {
 		if f.unfinished == "" {
 			f.unfinished = limit
@@ -66,10 +84,11 @@ func saysMore(name string, found map[string]int) bool {
 }
 
 // leaning returns the class of a cycle that leans on the order of processes or on
-// real time for the order of versions, "" when it does not. If the versions were
+// real time for the order of versions, "" when it does not; natural says that its
+// edges alone make it one of that class. If the versions were
 // the other way round there would be some other anomaly: a G-single-item of that
 // order, or one that rules out as much and more. So it is never called less.
-func (f *registerFindings) leaning(c graph.Cycle) string {
+func (f *registerFindings) leaning(c graph.Cycle) (class string, natural bool) {
 	level := 0
 	for _, step := range c.Steps {
 		if step.Rel == graph.Process || step.Rel == graph.Realtime {
@@ -77,12 +96,12 @@ func (f *registerFindings) leaning(c graph.Cycle) string {
 		}
 		_, needed, ok := f.leastWhy(step.Rel, int32(step.From), int32(step.To), "", "")
 		if !ok {
-			return c.Class // it will not be verified
+			return c.Class, true // it will not be verified
 		}
 		level = max(level, needed)
 	}
 	if level == 0 {
-		return ""
+		return "", false
 	}
 	suffix := []string{"", "-process", "-realtime"}[level]
 	base, isRealtime := strings.CutSuffix(c.Class, "-realtime")
@@ -91,9 +110,9 @@ func (f *registerFindings) leaning(c graph.Cycle) string {
 		suffix = "-realtime"
 	}
 	if base == "G0" || base == "G1c" {
-		base = "G-single-item"
+		return "G-single-item" + suffix, false
 	}
-	return base + suffix
+	return base + suffix, true
 }
 
 // contradicted puts into words why the versions of a key have no order.

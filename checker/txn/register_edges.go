@@ -43,6 +43,10 @@ type registerEdges struct {
 	o     *keyOrder
 	b     *graph.Builder
 	spare int // how many more rw edges there may be than readers and versions
+	// With timed, what real time says anyway is left out: enough to tell whether
+	// there is a cycle, though not to name it.
+	timed  bool
+	timely int // what was left out
 
 	contradictions []keyContradiction
 	cut            string // which edges were too many
@@ -102,13 +106,17 @@ func (e *registerEdges) after(u int32, readers []int32) {
 		if w < 0 {
 			continue
 		}
+		by, timely := o.by[int(o.off[u])+i], e.timely
 		// That a transaction wrote what it had read before says no more of the writes
 		// than the wr edge does, and to make a ww edge of it would turn a G1c into a G0.
-		if o.by[int(o.off[u])+i] != inferWFR {
+		if by != inferWFR {
 			e.add(writer, w, graph.WW)
 		}
 		for _, r := range readers {
 			e.add(r, w, graph.RW)
+		}
+		if by&^(inferProcess|inferRealtime) == 0 {
+			e.timely = timely // no dependency without real time
 		}
 	}
 }
@@ -120,7 +128,11 @@ func (e *registerEdges) tooMany(key int32) {
 }
 
 func (e *registerEdges) add(from, to int32, rel graph.Rel) {
-	if from >= 0 && to >= 0 && from != to {
+	switch {
+	case from < 0 || to < 0 || from == to:
+	case e.timed && e.r.before(from, to):
+		e.timely++
+	default:
 		e.b.Add(uint32(from), uint32(to), rel)
 	}
 }

@@ -244,6 +244,11 @@ func (r *registers) invoked(i int32) int32 {
 	return r.call[i]
 }
 
+// before reports whether a transaction completed before another was invoked.
+func (r *registers) before(a, b int32) bool {
+	return r.status[a] == committed && r.ret[a] < r.invoked(b)
+}
+
 // addGiven orders the versions whose order the options give.
 func (o *keyOrder) addGiven() {
 	before := noVersion

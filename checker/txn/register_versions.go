@@ -14,7 +14,9 @@ const (
 )
 
 // registers is a history of register transactions with its versions numbered: the
-// val of each micro-op is a version, or noVersion where a read is not known.
+// val of each micro-op is a version, or noVersion where a read is not known. It
+// has all that is to be known without an order of versions, and so is also what
+// other ways to judge registers start from (rwRegister.judge).
 type registers struct {
 	*txns
 
@@ -58,7 +60,15 @@ func newRegisters(t *txns, trust bool) *registers {
 
 // number gives versions their numbers and writers.
 func (r *registers) number() {
-	ids := newPairs(len(r.mops) / 2)
+	expected := r.keys.len()
+	for _, m := range r.mops {
+		if !m.isRead() {
+			expected++
+		}
+	}
+	ids := newPairs(expected)
+	r.key, r.code, r.writer = make([]int32, 0, expected), make([]int32, 0, expected), make([]int32, 0, expected)
+	r.overdone = make([]bool, 0, expected)
 	last := newPerKey(r.keys.len()) // the version that the transaction wrote last
 	for i := range int32(r.len()) {
 		if r.status[i] == dropped {

@@ -44,6 +44,12 @@ func explain(ctx context.Context, src history.Source, c *columns, k *key, found 
 		calls = s.nearest(r.calls, found.cut)
 	}
 	calls = s.shrink(calls)
+	anywhere := false
+	if len(calls) > shownCalls {
+		if part := s.stretchAlone(r.calls, calls[lastEnding(calls)].begin); part != nil {
+			calls, anywhere = part, true
+		}
+	}
 	n := &narrator{c: c, k: k, r: r, calls: calls}
 	last := lastEnding(calls)
 	culprit := calls[last]
@@ -62,7 +68,9 @@ func explain(ctx context.Context, src history.Source, c *columns, k *key, found 
 		n.sayWriters(text, &culprit, v, vain)
 	}
 	n.sayBefore(text, &culprit)
-	if len(calls) > shownCalls {
+	if anywhere {
+		fmt.Fprintf(text, " Whatever %s held before, the %d operations of the witness are not linearizable.", c.title(k), len(calls))
+	} else if len(calls) > shownCalls {
 		fmt.Fprintf(text, " All %d operations up to there hang together, so the witness shows the nearest only.", len(calls))
 	} else if len(calls) > 1 {
 		fmt.Fprintf(text, " The %d operations of the witness are not linearizable by themselves.", len(calls))

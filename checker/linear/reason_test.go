@@ -7,6 +7,7 @@ import (
 
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
+	"github.com/jepgo/jepgo/history/historytest"
 )
 
 // TestEmptyValidNeedsItsOwnOperations holds that a model does not approve of a
@@ -32,7 +33,7 @@ func TestEmptyValidNeedsItsOwnOperations(t *testing.T) {
 		{"tried in vain, not allowed", Mutex(Options{}), `{:type :invoke :process 0 :f :acquire} {:type :info :process 0 :f :acquire}`,
 			checker.Unknown, "no completed operation of those that this model judges: :acquire, :release"},
 	} {
-		r := test.c.Check(context.Background(), readAll(t, strings.NewReader(test.text)))
+		r := test.c.Check(context.Background(), historytest.Read(t, test.text))
 		if r.Verdict != test.want || !strings.Contains(r.Reason, test.says) {
 			t.Errorf("%s: %v: %q, want %v: %q", test.name, r.Verdict, r.Reason, test.want, test.says)
 		}
@@ -65,7 +66,7 @@ func TestReasonInWords(t *testing.T) {
 			t.Errorf("%v: %q, want %q", r.Verdict, r.Reason, want)
 		}
 	}
-	h := readAll(t, strings.NewReader(`{:type :ok :process 1 :f :write :value 1} {:type :ok :process 1 :f :read :value 2}`))
+	h := historytest.Read(t, `{:type :ok :process 1 :f :write :value 1} {:type :ok :process 1 :f :read :value 2}`)
 	const want = "the register is not linearizable: no order has a place for the read of 2 by process 1 (op 1)"
 	if r := Register(Options{}).Check(context.Background(), h); r.Reason != want {
 		t.Errorf("%q, want %q", r.Reason, want)

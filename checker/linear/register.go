@@ -137,6 +137,7 @@ func (s *stream) judge(ctx context.Context, src history.Source, found []outcome)
 	c := s.columns
 	r := checker.Result{Checker: s.name}
 	gaveUp, culprit, first := "", "", ""
+	var stale []checker.Stat
 	bad, undecided, pruned, longest, work := 0, 0, 0, 0, int64(0)
 	for i, k := range c.keys {
 		r.Facts += found[i].certain
@@ -151,6 +152,9 @@ func (s *stream) judge(ctx context.Context, src history.Source, found []outcome)
 			if len(r.Anomalies) < maxAnomalies {
 				a, what := explain(ctx, src, c, k, found[i])
 				r.Anomalies = append(r.Anomalies, a)
+				if text := c.staleness(src, k); text != "" {
+					stale = append(stale, checker.Stat{Name: "stale reads of " + c.title(k), Value: text})
+				}
 				if culprit == "" {
 					culprit = what
 				}
@@ -170,6 +174,7 @@ func (s *stream) judge(ctx context.Context, src history.Source, found []outcome)
 		{Name: "unobserved operations in doubt left out", Value: fmt.Sprint(pruned)},
 		{Name: "steps", Value: fmt.Sprint(work)},
 	}
+	r.Stats = append(r.Stats, stale...)
 	oddText := c.sayOdd(src)
 	if oddText != "" {
 		r.Warnings = append(r.Warnings, oddText)

@@ -56,3 +56,29 @@ func (s *searcher) shrink(calls []call) []call {
 		}
 	}
 }
+
+// stretchAlone returns the shortest stretch of calls around the one that began at
+// last which is not linearizable whatever came before it, nor is when it is all
+// that there is. It serves where a cas or a lock makes so long a chain of calls
+// that no part of it can go; nil when there is none that can be shown.
+func (s *searcher) stretchAlone(calls []call, last uint32) []call {
+	at := slices.IndexFunc(calls, func(c call) bool { return c.begin == last })
+	if at < 0 {
+		return nil
+	}
+	end := calls[at].end
+	for reach := 0; reach < 2*shownCalls && reach <= at && s.work > 0; reach++ {
+		from := calls[at-reach].begin
+		part, states := s.stretch(calls, from, end)
+		if len(part) > shownCalls {
+			return nil
+		}
+		f := begin(part, s.values+1, from, states, s.memory/4)
+		why, _ := f.walk(s.ctx, refuteWidth, -1, s.work)
+		s.work -= f.steps + int64(len(calls))
+		if why == stuck && !f.dropped && s.invalid(part) {
+			return part
+		}
+	}
+	return nil
+}

@@ -59,7 +59,8 @@ type columns struct {
 	byCode  map[int32]int32
 	last    int32 // index of the key that was met last
 	opens   []underWay
-	far     map[int64]int32 // numbers of processes that do not have their own
+	near    []int32         // numbers of processes, plus one, by what they are called
+	far     map[int64]int32 // numbers of those that are called by a large number
 	free    int32           // codes of a lock's two states
 	taken   int32
 	initial int32
@@ -202,22 +203,26 @@ func (c *columns) note(f string) {
 	c.others[f], c.lastF = true, f
 }
 
-// process returns the number of a process, and sees to it that it has a place.
+// process returns the number of a process, in the order in which they appear.
 func (c *columns) process(client int64) int32 {
-	n := int32(client)
-	if client < 0 || client >= nearProcesses {
-		far, ok := c.far[client]
-		if !ok {
-			if c.far == nil {
-				c.far = make(map[int64]int32)
-			}
-			far = int32(nearProcesses + len(c.far))
-			c.far[client] = far
+	if 0 <= client && client < nearProcesses {
+		if int(client) >= len(c.near) {
+			c.near = append(c.near, make([]int32, int(client)+1-len(c.near))...)
 		}
-		n = far
+		if c.near[client] == 0 {
+			c.opens = append(c.opens, underWay{})
+			c.near[client] = int32(len(c.opens))
+		}
+		return c.near[client] - 1
 	}
-	if int(n) >= len(c.opens) {
-		c.opens = append(c.opens, make([]underWay, int(n)+1-len(c.opens))...)
+	n, ok := c.far[client]
+	if !ok {
+		if c.far == nil {
+			c.far = make(map[int64]int32)
+		}
+		n = int32(len(c.opens))
+		c.far[client] = n
+		c.opens = append(c.opens, underWay{})
 	}
 	return n
 }

@@ -54,6 +54,5 @@ func (h *hunt) widest(b base) ([]Step, route) {
 	}
 	var forward bool
 	h.number, forward = h.tarjan.components(&h.view, w, h.number, nil)
-	forward = forward && !w.apart
 	return h.closable(must, h.number, w), route{walk: w, zone: h.number, forward: forward}
 }

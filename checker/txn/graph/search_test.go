@@ -68,6 +68,10 @@ func TestSearchNames(t *testing.T) {
 		{edges: "0-ww->1 1-ww->0 1-rw->2 2-wr->0", want: "G0 2, G-single-item 3"},
 		{edges: "0-wr->1 1-rwp->0 0-rw->1 1-rw->0", want: "G-single-item 2"},
 		{edges: "0-rwp->1 1-ww->0 1-rw->2 2-rw->1", want: "G-single 2, G2-item 2"},
+		// Back through the G0 there is a walk without two rw in a row, but no cycle.
+		{edges: "0-ww->2 1-rw->2 2-ww->0 2-rwp->5 5-ww->1", want: "G0 2, G2 3"},
+		// And here there is one, but the shortest walk cannot be made into it.
+		{edges: "0-rw->1 1-ww->2 2-ww->1 1-rw->3 3-ww->0 2-ww->4 4-ww->5 5-rw->3", want: "G0 2, G-nonadjacent-item 6"},
 		// Orders only count where data alone gives no such cycle.
 		{edges: "0-process->1 1-ww->0", want: "G0-process 2"},
 		{edges: "0-process->1 1-wr->0", want: "G1c-process 2"},
@@ -161,6 +165,29 @@ func TestSearchWant(t *testing.T) {
 		}
 		if !slices.Equal(found, test.found) {
 			t.Errorf("%s: got %v, want %v", test.edges, found, test.found)
+		}
+	}
+}
+
+func TestVerify(t *testing.T) {
+	g := one(parse(t, "0-ww->1 1-wr->2 2-ww->1 2-rw->0 1-process->0")).Graph()
+	for _, test := range []struct {
+		steps []Step
+		ok    bool
+	}{
+		{[]Step{{0, 1, WW}, {1, 2, WR}, {2, 0, RW}}, true},
+		{[]Step{{2, 0, RW}, {0, 2, Realtime}}, true},
+		{[]Step{{0, 1, WW}, {1, 2, WR}}, false},                                     // not closed
+		{[]Step{{0, 1, WW}, {2, 0, RW}}, false},                                     // with a gap
+		{[]Step{{0, 1, WR}, {1, 2, WR}, {2, 0, RW}}, false},                         // not an edge
+		{[]Step{{2, 0, RW}, {0, 2, WW | Realtime}}, false},                          // two reasons
+		{[]Step{{2, 0, Realtime}, {0, 2, Realtime}}, false},                         // back in time
+		{[]Step{{0, 1, WW}, {1, 2, WR}, {2, 1, WW}, {1, 2, WR}, {2, 0, RW}}, false}, // twice through 1
+		{[]Step{{0, 1, Realtime}, {1, 0, Process}}, false},                          // without data
+		{nil, false},
+	} {
+		if _, ok := g.verify(test.steps); ok != test.ok {
+			t.Errorf("%v: got %v, want %v", test.steps, ok, test.ok)
 		}
 	}
 }

@@ -132,28 +132,32 @@ func separate(n, edges int, rng *rand.Rand) *Builder {
 	return b
 }
 
+type benchCase struct {
+	name string
+	make func(rng *rand.Rand) *Builder
+}
+
+var benchCases = []benchCase{
+	{"serial-1M", func(r *rand.Rand) *Builder { return store{n: 1_000_000, clients: 20}.builder(r) }},
+	{"random-1M-5M", func(r *rand.Rand) *Builder {
+		return random(1_000_000, 5_000_000, []Rel{WW, WR, RW}, r)
+	}},
+	{"serial-100k-long-ago", func(r *rand.Rand) *Builder { return store{n: 100_000, clients: 20, ago: true}.builder(r) }},
+	{"stale-100k", func(r *rand.Rand) *Builder { return store{n: 100_000, clients: 20, stale: 0.5, lag: 20}.builder(r) }},
+	{"far-stale-100k", func(r *rand.Rand) *Builder { return store{n: 100_000, clients: 20, stale: 0.01, lag: 5000}.builder(r) }},
+	{"skew-100k", func(r *rand.Rand) *Builder { return store{n: 100_000, clients: 20, skew: 1}.builder(r) }},
+	{"random-100k", func(r *rand.Rand) *Builder {
+		return random(100_000, 500_000, []Rel{WW, WR, RW}, r)
+	}},
+	{"random-rw-100k", func(r *rand.Rand) *Builder { return random(100_000, 500_000, []Rel{RW}, r) }},
+	{"random-rwp-100k", func(r *rand.Rand) *Builder { return random(100_000, 500_000, []Rel{RWP}, r) }},
+	{"ordered-100k", func(r *rand.Rand) *Builder { return ordered(100_000, 500_000, 1000, r) }},
+	{"ordered-far-100k", func(r *rand.Rand) *Builder { return ordered(100_000, 500_000, 100_000, r) }},
+	{"separate-100k", func(r *rand.Rand) *Builder { return separate(100_000, 500_000, r) }},
+}
+
 func BenchmarkGraph(b *testing.B) {
-	for _, c := range []struct {
-		name string
-		make func(rng *rand.Rand) *Builder
-	}{
-		{"serial-1M", func(r *rand.Rand) *Builder { return store{n: 1_000_000, clients: 20}.builder(r) }},
-		{"random-1M-5M", func(r *rand.Rand) *Builder {
-			return random(1_000_000, 5_000_000, []Rel{WW, WR, RW}, r)
-		}},
-		{"serial-100k-long-ago", func(r *rand.Rand) *Builder { return store{n: 100_000, clients: 20, ago: true}.builder(r) }},
-		{"stale-100k", func(r *rand.Rand) *Builder { return store{n: 100_000, clients: 20, stale: 0.5, lag: 20}.builder(r) }},
-		{"far-stale-100k", func(r *rand.Rand) *Builder { return store{n: 100_000, clients: 20, stale: 0.01, lag: 5000}.builder(r) }},
-		{"skew-100k", func(r *rand.Rand) *Builder { return store{n: 100_000, clients: 20, skew: 1}.builder(r) }},
-		{"random-100k", func(r *rand.Rand) *Builder {
-			return random(100_000, 500_000, []Rel{WW, WR, RW}, r)
-		}},
-		{"random-rw-100k", func(r *rand.Rand) *Builder { return random(100_000, 500_000, []Rel{RW}, r) }},
-		{"random-rwp-100k", func(r *rand.Rand) *Builder { return random(100_000, 500_000, []Rel{RWP}, r) }},
-		{"ordered-100k", func(r *rand.Rand) *Builder { return ordered(100_000, 500_000, 1000, r) }},
-		{"ordered-far-100k", func(r *rand.Rand) *Builder { return ordered(100_000, 500_000, 100_000, r) }},
-		{"separate-100k", func(r *rand.Rand) *Builder { return separate(100_000, 500_000, r) }},
-	} {
+	for _, c := range benchCases {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
 			var report Report

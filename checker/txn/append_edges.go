@@ -1,6 +1,12 @@
 package txn
 
-import "github.com/jepgo/jepgo/checker/txn/graph"
+import (
+	"cmp"
+	"slices"
+	"sort"
+
+	"github.com/jepgo/jepgo/checker/txn/graph"
+)
 
 // edgeJudge makes the dependencies of a list-append history from the places that
 // keyJudge found.
@@ -14,6 +20,7 @@ type edgeJudge struct {
 	// transaction in doubt that was only seen may have aborted under weaker models,
 	// and what it appended unseen may be gone.
 	seenCommitted bool
+	realtime      bool
 	spare         int    // how many more edges there may be from last to unread
 	cut           string // where they were more than that
 }
@@ -81,22 +88,29 @@ func (j *edgeJudge) edges(key int32) {
 }
 
 // unreadEdges adds rw edges from everybody who read the last version to everybody
-// whose append was never read. They are many only where a store keeps losing what
-// is appended.
+// whose append was never read. Only where a store keeps losing what is appended, or
+// a key is read long before anybody appends, are they too many. Then those are left
+// out that real time makes redundant: who completed before the other was invoked
+// comes before it anyway. That keeps every cycle, though it may be told of as one
+// that needs real time. If it does not help, some edges are left out, and cut says so.
 func (j *edgeJudge) unreadEdges(key int32) {
+	unread, all := j.unread, len(j.last)*len(j.unread) <= j.spare
+	if !all && j.realtime {
+		slices.SortStableFunc(unread, func(a, b int32) int { return cmp.Compare(j.txns.call[a], j.txns.call[b]) })
+	}
 	for _, r := range j.last {
-		if len(j.unread) > j.spare {
-			if j.cut == "" {
-				j.cut = "too many appends to key " + j.txns.keys.value(key).String() + " were never read to relate them all to its reads"
-			}
-			// Some of them, all of the same number: the first ones to complete.
-			for _, u := range j.unread[:min(len(j.unread), 8)] {
-				j.add(r, u, graph.RW)
-			}
-			continue
+		n := len(unread)
+		if !all && j.realtime && j.txns.status[r] == committed {
+			n = sort.Search(n, func(i int) bool { return j.txns.call[unread[i]] > j.txns.ret[r] })
 		}
-		j.spare -= len(j.unread)
-		for _, u := range j.unread {
+		if n > j.spare {
+			n = j.spare
+			if j.cut == "" {
+				j.cut = "too many appends to key " + j.name(key) + " were never read to relate them all to its reads"
+			}
+		}
+		j.spare -= n
+		for _, u := range unread[:n] {
 			j.add(r, u, graph.RW)
 		}
 	}

@@ -82,6 +82,10 @@ func (c *listAppend) Finish(ctx context.Context, src history.Source) checker.Res
 	return j.result()
 }
 
+// spareEdges is how many edges there may always be between reads and appends that
+// were never read.
+const spareEdges = 1 << 22
+
 // judgeKeys looks at every key and adds its edges. It is false when ctx ended, or
 // when an element was appended twice.
 func (c *listAppend) judgeKeys(ctx context.Context) (*keyJudge, *edgeJudge, bool) {
@@ -90,7 +94,8 @@ func (c *listAppend) judgeKeys(ctx context.Context) (*keyJudge, *edgeJudge, bool
 		j.part[i] = st == committed || c.trust && st == inDoubt
 	}
 	j.starts, j.ops = c.byKey()
-	e := &edgeJudge{keyJudge: j, b: graph.NewBuilder(c.txns.len()), spare: 4*len(c.txns.mops) + 1<<22, seenCommitted: c.options.forbidden()["G1a"]}
+	e := &edgeJudge{keyJudge: j, b: graph.NewBuilder(c.txns.len()), spare: 4*len(c.txns.mops) + spareEdges, seenCommitted: c.options.forbidden()["G1a"]}
+	_, e.realtime = c.options.orders()
 	keys := int32(c.txns.keys.len())
 	for k := range keys {
 		if k%checker.CheckEvery == 0 && ctx.Err() != nil || !j.judge(k) {

@@ -1,6 +1,7 @@
 package txn
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -19,28 +20,35 @@ var holds = map[string]string{
 	"committed": "read-committed", "uncommitted": "read-uncommitted",
 }
 
+// levels are those of the simulated store, the strongest first.
+var levels = []string{"strict", "serial", "snapshot", "committed", "uncommitted"}
+
 // TestNoFalseAlarm judges histories of simulated stores by what they keep.
 func TestNoFalseAlarm(t *testing.T) {
-	broken := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		level := rapid.SampledFrom([]string{"strict", "serial", "snapshot", "committed", "uncommitted"}).Draw(t, "level")
+		level := rapid.SampledFrom(levels).Draw(t, "level")
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 		h := simulate(r, level, rapid.IntRange(1, 120).Draw(t, "txns"), rapid.IntRange(1, 12).Draw(t, "processes"), rapid.IntRange(1, 8).Draw(t, "keys"))
 		if got := checkAppend(h, Options{Models: []string{holds[level]}}); got.Verdict == checker.Invalid {
 			t.Fatalf("a %s store is not %s: %s\n%s\n%s", level, holds[level], got.Reason, got.Anomalies[0].Message, text(h))
 		}
-		if checkAppend(h, Options{}).Verdict == checker.Invalid {
-			broken[level]++
-		}
 	})
-	// The simulation would be worth nothing if the weaker stores kept everything.
-	for _, level := range []string{"serial", "snapshot", "committed", "uncommitted"} {
-		if broken[level] == 0 {
-			t.Errorf("no history of a %s store was found to break strict-serializable", level)
+}
+
+// TestWeakerStoresAreTold shows that the simulation is worth something: each
+// store breaks what the next stronger one keeps.
+func TestWeakerStoresAreTold(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	for i, level := range levels[1:] {
+		model, told := holds[levels[i]], 0
+		for range 20 {
+			if checkAppend(simulate(r, level, 200, 10, 4), Options{Models: []string{model}}).Verdict == checker.Invalid {
+				told++
+			}
 		}
-	}
-	if broken["strict"] > 0 {
-		t.Errorf("%d strict histories are invalid", broken["strict"])
+		if told < 10 {
+			t.Errorf("a %s store is told from one that is %s by %d of 20 histories", level, model, told)
+		}
 	}
 }
 
@@ -77,7 +85,7 @@ func (*recorder) Fatal(args ...any) { panic(args) }
 // TestRenamingChangesNothing gives keys, elements and processes other names.
 func TestRenamingChangesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		level := rapid.SampledFrom([]string{"serial", "snapshot", "committed", "uncommitted"}).Draw(t, "level")
+		level := rapid.SampledFrom(levels[1:]).Draw(t, "level")
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 3))
 		h := simulate(r, level, 40, 6, 4)
 		key := rapid.SampledFrom([]func(history.Value) history.Value{
@@ -148,7 +156,7 @@ func TestSerialOrder(t *testing.T) {
 // smallHistory is a history of a simulated store, in which then some reads were
 // changed.
 func smallHistory(t *rapid.T) *history.History {
-	level := rapid.SampledFrom([]string{"strict", "serial", "snapshot", "committed", "uncommitted"}).Draw(t, "level")
+	level := rapid.SampledFrom(levels).Draw(t, "level")
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 4))
 	h := simulate(r, level, rapid.IntRange(1, 5).Draw(t, "txns"), rapid.IntRange(1, 4).Draw(t, "processes"), rapid.IntRange(1, 2).Draw(t, "keys"))
 	for range rapid.IntRange(0, 2).Draw(t, "changes") {
@@ -270,4 +278,66 @@ func TestSameAnswerTwice(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestInfoMayComeAnyTime moves and removes the completions of transactions in
+// doubt, and drops those that nobody saw.
+func TestInfoMayComeAnyTime(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		level := rapid.SampledFrom(levels).Draw(t, "level")
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 6))
+		h := simulate(r, level, 60, 6, 4)
+		var moved, late []history.Op
+		for _, op := range h.Ops {
+			switch {
+			case op.Type != history.Info:
+				moved = append(moved, op)
+			case r.IntN(2) == 0:
+				late = append(late, op)
+			}
+		}
+		a, b := checkAppend(h, Options{}), checkAppend(&history.History{Ops: append(moved, late...)}, Options{})
+		// The same but for the number of transactions, which now may end unheard of.
+		if a.Verdict != b.Verdict || a.Reason != b.Reason {
+			t.Fatalf("%s, %s\nafter moving :info %s, %s\n%s", a.Verdict, a.Reason, b.Verdict, b.Reason, text(h))
+		}
+	})
+}
+
+// TestAnythingIsTaken gives both checkers values that are no transactions, or nearly.
+func TestAnythingIsTaken(t *testing.T) {
+	odd := rapid.SampledFrom([]history.Value{
+		{}, history.Int(-1), history.Int(1 << 62), history.Keyword("r"), history.Keyword("append"), history.Keyword("w"),
+		history.Text("r"), history.Vec(), history.SetOf(history.Int(1)), history.MapOf(history.Int(1), history.Int(2)), history.Flag(true),
+	})
+	list := rapid.Custom(func(t *rapid.T) history.Value { return history.Vec(rapid.SliceOfN(odd, 0, 4).Draw(t, "elements")...) })
+	micro := rapid.Custom(func(t *rapid.T) history.Value {
+		f := rapid.SampledFrom([]string{"r", "append", "r", "append", "w"}).Draw(t, "f")
+		parts := []history.Value{history.Keyword(f)}
+		for range rapid.IntRange(0, 3).Draw(t, "parts") {
+			parts = append(parts, rapid.OneOf(odd, list).Draw(t, "part"))
+		}
+		return history.Vec(parts...)
+	})
+	value := rapid.Custom(func(t *rapid.T) history.Value {
+		if rapid.IntRange(0, 4).Draw(t, "odd") == 0 {
+			return rapid.OneOf(odd, list, micro).Draw(t, "value")
+		}
+		return history.Vec(rapid.SliceOfN(micro, 0, 4).Draw(t, "micro-ops")...)
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		h := &history.History{}
+		for range rapid.IntRange(0, 12).Draw(t, "ops") {
+			h.Ops = append(h.Ops, history.Op{
+				Type:    history.Type(rapid.IntRange(0, 4).Draw(t, "type")),
+				Process: rapid.SampledFrom([]history.Process{{}, history.Client(0), history.Client(1), history.Client(1 << 40), history.Client(-3), history.Nemesis()}).Draw(t, "process"),
+				F:       rapid.SampledFrom([]string{"", "txn", "read"}).Draw(t, "f"),
+				Value:   value.Draw(t, "value"),
+			})
+		}
+		if r := checkAppend(h, Options{}); r.Verdict == checker.Valid && r.Facts == 0 {
+			t.Fatalf("valid without a fact\n%s", text(h))
+		}
+		checker.Streamed(func() checker.Stream { return RWRegister(Options{}) }).Check(context.Background(), h)
+	})
 }

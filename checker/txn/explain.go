@@ -106,7 +106,16 @@ func (x *explainer) anomalies(all []shown) map[string][]checker.Anomaly {
 	said := make(map[string][]checker.Anomaly)
 	for i := range all {
 		s := &all[i]
-		a := checker.Anomaly{Name: s.name, Steps: s.steps, Witness: checker.RefsFrom(x.src, x.positions(s)...)}
+		a := checker.Anomaly{Name: s.name, Steps: s.steps}
+		for _, at := range x.positions(s) {
+			ref := checker.Ref{Index: at}
+			if op, ok := ops[at]; ok {
+				ref.Op = op.String()
+			} else if err != nil {
+				ref.Op = "; this op could not be read again: " + err.Error()
+			}
+			a.Witness = append(a.Witness, ref)
+		}
 		if err == nil && s.cycle && !x.verified(s, ops) {
 			x.unverified = s.name
 			continue

@@ -4,9 +4,6 @@ import (
 	"slices"
 
 	"github.com/jepgo/jepgo/checker"
-	"github.com/jepgo/jepgo/checker/linear"
-	"github.com/jepgo/jepgo/checker/txn"
-	"github.com/jepgo/jepgo/usage"
 )
 
 // modelChain is the model of jepgo's own histories: their first op says what
@@ -27,26 +24,61 @@ type model struct {
 	begin func(o *Options) (checker.Stream, error)
 }
 
-// models lists the models; of several that fit the first is taken. To add one,
-// add it here.
+// models lists the models; of several that fit the first is taken, unless it is
+// shared. To add one, add it here.
 func models() []model {
 	return []model{
-		{name: "register", doc: "reads and writes of one value, linearizable",
-			fits:  func(s *sight) bool { return s.only("read", "write") && !s.readsList && !s.readsMap && s.plain },
-			begin: registers},
-		{name: "cas-register", doc: "register with compare-and-set",
+		{name: "register", doc: "reads and writes of one value, linearizable", begin: registers,
+			fits: func(s *sight) bool { return s.only("read", "write") && s.scalar() }},
+		{name: "cas-register", doc: "register with compare-and-set", begin: registers,
+			fits: func(s *sight) bool { return s.only("read", "write", "cas", "cas-miss") && s.scalar() }},
+		{name: "multi-register", doc: "registers that a :txn of [:read k v] and [:write k v] takes at one instant", begin: objects("multi-register"),
+			fits: func(s *sight) bool { return s.only("txn", "") && s.transactions("read", "write") }},
+		{name: "mutex", doc: "a lock without owner: :acquire and :release", begin: mutex,
+			fits: func(s *sight) bool { return s.only("acquire", "release") }},
+		{name: "kv", doc: "texts by key: :put, :append and :get of [key text]", begin: objects("kv"),
+			fits: func(s *sight) bool { return s.only("put", "append", "get") }},
+		{name: "list-append", doc: "transactions of [:append k v] and [:r k list]", begin: listAppend,
+			fits: func(s *sight) bool { return s.transactions("append", "r") && s.micro["append"] }},
+		{name: "rw-register", doc: "transactions of [:w k v] and [:r k v]", begin: rwRegister,
+			fits: func(s *sight) bool { return s.transactions("w", "r") && !s.only("read", "write") }},
+		{name: "long-fork", doc: "reads [[:r k v] …] of keys that are written once: two that see two writes in opposite order", begin: longFork,
+			fits: func(s *sight) bool { return s.transactions("w", "r") && s.only("read", "write") }},
+		{name: "causal-reverse", doc: ":write v, and :read of all that were written: one seen without another that came before", begin: small("causal-reverse", checker.CausalReverse),
+			fits: func(s *sight) bool { return s.only("read", "write") && s.readsList && s.plain }},
+		{name: "comments", doc: "causal-reverse for each key", begin: func(*Options) (checker.Stream, error) { return checker.Comments(), nil }},
+		{name: "causal", doc: "registers read and written in one causal order, by :position and :link", begin: small("causal", checker.Causal)},
+		{name: "g2", doc: "of two :inserts under one predicate only one may succeed (Adya's G2)", begin: func(*Options) (checker.Stream, error) { return checker.G2(), nil },
+			fits: func(s *sight) bool { return s.only("insert") }},
+		{name: "set-full", doc: ":add x and any number of reads of all: lost, stale, never read", begin: setFull,
+			fits: func(s *sight) bool { return s.only("add", "read") && s.readsList }},
+		{name: "set", doc: ":add x and one last :read of all", begin: small("set", checker.Set)},
+		{name: "counter", doc: ":add n and :read, within what the adds allow", begin: counter,
+			fits: func(s *sight) bool { return s.only("add", "read") && s.readsScalar }},
+		{name: "bank", doc: ":read of all balances, whose total stays", begin: bank,
+			fits: func(s *sight) bool { return s.readsMap && s.only("transfer", "read") }},
+		{name: "unique-ids", doc: ":generate a value that nobody else gets", begin: small("unique-ids", checker.UniqueIDs),
+			fits: func(s *sight) bool { return s.only("generate") }},
+		{name: "total-queue", doc: "all that was enqueued is dequeued in the end", begin: small("total-queue", checker.TotalQueue), shared: true,
+			fits: func(s *sight) bool { return s.only("enqueue", "dequeue", "drain") }},
+		{name: "queue", doc: "all that is dequeued was enqueued before", begin: queue, shared: true,
+			fits: func(s *sight) bool { return s.only("enqueue", "dequeue", "drain") }},
+		{name: "fifo-queue", doc: "linearizable, first in first out", begin: objects("fifo-queue"), shared: true,
+			fits: func(s *sight) bool { return s.only("enqueue", "dequeue") }},
+		{name: "unordered-queue", doc: "linearizable, in any order", begin: objects("unordered-queue"), shared: true,
+			fits: func(s *sight) bool { return s.only("enqueue", "dequeue") }},
+		{name: "priority-queue", doc: "linearizable, least first", begin: objects("priority-queue"), shared: true,
+			fits: func(s *sight) bool { return s.only("enqueue", "dequeue") }},
+		{name: "stack", doc: "linearizable: :push x, :pop", begin: objects("stack"),
+			fits: func(s *sight) bool { return s.only("push", "pop") }},
+		{name: "linearizable-set", doc: "linearizable: :add, :remove, :contains, :read", begin: objects("set"),
 			fits: func(s *sight) bool {
-				return s.only("read", "write", "cas", "cas-miss") && !s.readsList && !s.readsMap && s.plain
-			},
-			begin: registers},
-		{name: "list-append", doc: "transactions of [:append k v] and [:r k list]",
-			fits: func(s *sight) bool { return s.transactions("append", "r") && s.micro["append"] }, begin: listAppend},
-		{name: "rw-register", doc: "transactions of [:w k v] and [:r k v]",
-			fits: func(s *sight) bool {
-				return s.transactions("w", "r") && !s.only("read", "write")
-			}, begin: rwRegister},
-		{name: "mutex", doc: "a lock without owner: :acquire and :release",
-			fits: func(s *sight) bool { return s.only("acquire", "release") }, begin: mutex},
+				return s.only("add", "remove", "contains", "read") && (s.fs["remove"] || s.fs["contains"])
+			}},
+		{name: "linearizable-counter", doc: "linearizable: :add n, :read", begin: objects("counter")},
+		{name: "fetch-and-increment", doc: "linearizable: :fetch-and-increment, :increment-and-get, :read", begin: objects("fetch-and-increment"),
+			fits: func(s *sight) bool { return s.only("fetch-and-increment", "increment-and-get", "read") }},
+		{name: "semaphore", doc: "linearizable: --initial permits, :acquire, :release", begin: objects("semaphore")},
 	}
 }
 
@@ -75,70 +107,4 @@ func find(name string) (model, bool) {
 		return model{}, false
 	}
 	return all[i], true
-}
-
-func registers(o *Options) (checker.Stream, error) {
-	lo, err := o.linear()
-	if err != nil {
-		return nil, err
-	}
-	return linear.RegisterStream(lo), nil
-}
-
-func mutex(o *Options) (checker.Stream, error) {
-	lo, err := o.linear()
-	if err != nil {
-		return nil, err
-	}
-	return linear.MutexStream(lo), nil
-}
-
-func (o *Options) linear() (linear.Options, error) {
-	initial, err := o.initial()
-	return linear.Options{
-		Keyed: o.Keyed, NilAny: o.Nil != "absent", Initial: initial, Memory: o.Memory,
-		// Clients that tried and never succeeded have seen nothing go wrong, as
-		// Knossos sees it.
-		EmptyValid: true,
-	}, err
-}
-
-func listAppend(o *Options) (checker.Stream, error) {
-	to, err := o.txn()
-	if err != nil {
-		return nil, err
-	}
-	return txn.ListAppend(to), nil
-}
-
-// txn says what transactions are held to.
-func (o *Options) txn() (txn.Options, error) {
-	to := txn.Options{
-		Models: slices.Clone(o.Consistency), Anomalies: o.Anomalies,
-		SequentialKeys: o.Sequential, LinearizableKeys: o.LinearizableKeys, WFRKeys: o.WritesFollow,
-		Memory: o.Memory,
-	}
-	for i, name := range to.Models {
-		// The lattice has causal for single objects, and another name for transactions.
-		if name == "causal" {
-			to.Models[i] = "causal-cerone"
-		}
-	}
-	if err := to.Check(); err != nil {
-		return to, usage.Errorf("%w", err)
-	}
-	return to, nil
-}
-
-func rwRegister(o *Options) (checker.Stream, error) {
-	to, err := o.txn()
-	if err != nil {
-		return nil, err
-	}
-	if o.VersionOrder != "" {
-		if err := to.ReadOrder(o.VersionOrder); err != nil {
-			return nil, usage.Errorf("--version-order: %w", err)
-		}
-	}
-	return txn.RWRegister(to), nil
 }

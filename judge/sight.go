@@ -88,6 +88,10 @@ func microNames(v history.Value) (names []string, ok bool) {
 // only reports whether the operations are some of fs, and at least one.
 func (s *sight) only(fs ...string) bool { return within(s.fs, fs) }
 
+// scalar reports whether values are no lists of micro-operations, and reads return
+// neither collections nor maps.
+func (s *sight) scalar() bool { return !s.readsList && !s.readsMap && (s.plain || len(s.micro) == 0) }
+
 // transactions reports whether every value is a list of micro-operations of those
 // names.
 func (s *sight) transactions(names ...string) bool {

@@ -80,7 +80,12 @@ func (p *part) load(g *Graph, s *split, i int, w walk) {
 	p.nodes = s.of(i)
 	p.n = len(p.nodes)
 	p.has = 0
-	p.off, p.to, p.rel = append(p.off[:0], 0), p.to[:0], p.rel[:0]
+	edges := 0
+	for _, n := range p.nodes {
+		edges += int(g.off[n+1] - g.off[n])
+	}
+	p.off = append(slices.Grow(p.off[:0], p.n+1), 0)
+	p.to, p.rel = slices.Grow(p.to[:0], edges), slices.Grow(p.rel[:0], edges)
 	for _, n := range p.nodes {
 		for e := g.off[n]; e < g.off[n+1]; e++ {
 			to, rel := g.to[e], g.rel[e]&w.d
@@ -98,7 +103,7 @@ func (p *part) load(g *Graph, s *split, i int, w walk) {
 		return
 	}
 	p.has |= Realtime
-	p.call, p.ret = p.call[:0], p.ret[:0]
+	p.call, p.ret = slices.Grow(p.call[:0], p.n), slices.Grow(p.ret[:0], p.n)
 	for _, n := range p.nodes {
 		p.call, p.ret = append(p.call, g.call[n]), append(p.ret, g.ret[n])
 	}

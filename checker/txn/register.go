@@ -141,8 +141,9 @@ func (c *rwRegister) Finish(ctx context.Context, src history.Source) checker.Res
 type registerFindings struct {
 	c       *rwRegister
 	r       *registers
-	o       *keyOrder
-	levels  []evidence // what may be concluded from: the options alone, processes too, real time too
+	given   func(key int32) []int32
+	levels  []evidence  // what may be concluded from: the options alone, processes too, real time too
+	orders  []*keyOrder // by level: orders of keys, nil until they are needed
 	points  tally
 	report  graph.Report // of all that may be concluded
 	ordered bool         // processes or real time order something
@@ -161,8 +162,9 @@ func (c *rwRegister) judge(ctx context.Context, r *registers) *registerFindings 
 		}
 	}
 	f := &registerFindings{c: c, r: r, classes: make(map[string]int)}
-	f.o = newKeyOrder(r, r.givenOrder(c.options, places))
+	f.given = r.givenOrder(c.options, places)
 	f.levels = c.levels()
+	f.orders = make([]*keyOrder, len(f.levels))
 	f.points = r.points()
 	f.cyclesOf(ctx)
 	return f
@@ -201,6 +203,15 @@ func (c *rwRegister) levels() []evidence {
 	return levels
 }
 
+// order returns what finds the order of keys at a level. Each level has its own, as
+// what is asked about is mostly the key that was asked about before.
+func (f *registerFindings) order(level int) *keyOrder {
+	if f.orders[level] == nil {
+		f.orders[level] = newKeyOrder(f.r, f.given)
+	}
+	return f.orders[level]
+}
+
 // counts returns how often each anomaly was found.
 func (f *registerFindings) counts() map[string]int {
 	all := make(map[string]int)
@@ -230,7 +241,7 @@ func (f *registerFindings) leastWhy(rel graph.Rel, from, to int32, fromName, toN
 		return "the transaction at op " + strconv.Itoa(f.r.at(i))
 	}
 	for level, allowed := range f.levels {
-		if why, ok := f.r.why(f.o, allowed, rel, from, to, name); ok {
+		if why, ok := f.r.why(f.order(level), allowed, rel, from, to, name); ok {
 			why.shownBy = slices.DeleteFunc(why.shownBy, func(i int32) bool { return i == from || i == to })
 			return why, level, true
 		}

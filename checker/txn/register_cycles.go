@@ -17,7 +17,7 @@ import (
 // than is known.
 func (f *registerFindings) cyclesOf(ctx context.Context) {
 	strongest := len(f.levels) - 1
-	report, against := f.search(ctx, f.levels[strongest])
+	report, against := f.search(ctx, strongest)
 	f.report = report
 	for _, c := range against {
 		f.points.add("cyclic-versions", func() shown { return f.contradicted(c) })
@@ -26,7 +26,7 @@ func (f *registerFindings) cyclesOf(ctx context.Context) {
 		f.cycles, f.classes = report.Cycles, report.Counts
 		return
 	}
-	sure, _ := f.search(ctx, f.levels[0])
+	sure, _ := f.search(ctx, 0)
 	f.cycles, f.classes = sure.Cycles, sure.Counts
 	f.lean(report.Cycles)
 }
@@ -59,9 +59,10 @@ func (f *registerFindings) lean(cycles []graph.Cycle) {
 	}
 }
 
-// search makes the graph of what is allowed and searches it.
-func (f *registerFindings) search(ctx context.Context, allowed evidence) (graph.Report, []keyContradiction) {
-	e := &registerEdges{r: f.r, o: f.o, b: graph.NewBuilder(f.r.len()), timed: allowed&inferRealtime != 0}
+// search makes the graph of what a level allows and searches it.
+func (f *registerFindings) search(ctx context.Context, level int) (graph.Report, []keyContradiction) {
+	allowed := f.levels[level]
+	e := &registerEdges{r: f.r, o: f.order(level), b: graph.NewBuilder(f.r.len()), timed: allowed&inferRealtime != 0}
 	e.run(ctx, allowed)
 	g, ordered := f.r.txns.graph(e.b, f.r.part, f.c.options)
 	f.ordered = ordered
@@ -117,8 +118,8 @@ func (f *registerFindings) leaning(c graph.Cycle) (class string, natural bool) {
 
 // contradicted puts into words why the versions of a key have no order.
 func (f *registerFindings) contradicted(c keyContradiction) shown {
-	// The order may have gone on to another key since.
-	f.o.build(c.key, f.levels[0])
+	o := f.order(0)
+	o.build(c.key, f.levels[0])
 	s := shown{cycle: true, end: "So each of these versions would have to come before itself."}
 	name := func(i int32) string {
 		at := slices.Index(s.txns, i)
@@ -129,10 +130,10 @@ func (f *registerFindings) contradicted(c keyContradiction) shown {
 		return nameOf(at)
 	}
 	for _, e := range c.cycle {
-		why := f.o.evidenced(e, name)
+		why := o.evidenced(e, name)
 		s.started = append(s.started, why.started...)
 		s.clauses = append(s.clauses, fmt.Sprintf("%s of key %s comes before %s, as %s",
-			f.r.name(f.o.versions[e.a]), f.r.keyName(c.key), f.r.name(f.o.versions[e.b]), why.text))
+			f.r.name(o.versions[e.a]), f.r.keyName(c.key), f.r.name(o.versions[e.b]), why.text))
 	}
 	s.end += " " + map[evidence]string{
 		byOrder: "The order that was given", byWFR: "That writes follow reads", bySequential: "The order of processes", byLinearizable: "Real time",
@@ -171,7 +172,7 @@ func (f *registerFindings) log(of *registers) []Written {
 	log := []Written{}
 	for k := range int32(of.keys.len()) {
 		key := of.keys.value(k)
-		for _, v := range f.o.given(keys[key.Key()]) {
+		for _, v := range f.given(keys[key.Key()]) {
 			log = append(log, Written{key, f.r.value(v)})
 		}
 	}

@@ -25,7 +25,7 @@ func (r *registers) why(o *keyOrder, allowed evidence, rel graph.Rel, from, to i
 			if a.wrote == noVersion || b.wrote == noVersion || r.source(a.wrote) != from || r.source(b.wrote) != to {
 				continue
 			}
-			if because, ok := r.ordered(o, allowed&^inferWFR, a.wrote, b.wrote, name); ok {
+			if because, ok := r.ordered(o, allowed, inferWFR, a.wrote, b.wrote, name); ok {
 				because.text = fmt.Sprintf("%s wrote %s to key %s over %s's %s: %s",
 					name(to), r.name(b.wrote), r.keyName(key), name(from), r.name(a.wrote), because.text)
 				return because, true
@@ -34,7 +34,7 @@ func (r *registers) why(o *keyOrder, allowed evidence, rel graph.Rel, from, to i
 			if a.read == noVersion || b.wrote == noVersion || r.source(b.wrote) != to {
 				continue
 			}
-			if because, ok := r.ordered(o, allowed, a.read, b.wrote, name); ok {
+			if because, ok := r.ordered(o, allowed, 0, a.read, b.wrote, name); ok {
 				because.text = fmt.Sprintf("%s read %s of key %s, which %s overwrote with %s: %s",
 					name(from), r.name(a.read), r.keyName(key), name(to), r.name(b.wrote), because.text)
 				return because, true
@@ -44,8 +44,9 @@ func (r *registers) why(o *keyOrder, allowed evidence, rel graph.Rel, from, to i
 	return reason{}, false
 }
 
-// ordered says why version b came right after version a.
-func (r *registers) ordered(o *keyOrder, allowed evidence, a, b int32, name func(int32) string) (reason, bool) {
+// ordered says why version b came right after version a, other than for that
+// reason.
+func (r *registers) ordered(o *keyOrder, allowed, other evidence, a, b int32, name func(int32) string) (reason, bool) {
 	if o.key != r.key[a] || o.allowed != allowed {
 		o.build(r.key[a], allowed)
 	}
@@ -53,7 +54,7 @@ func (r *registers) ordered(o *keyOrder, allowed evidence, a, b int32, name func
 		return reason{}, false
 	}
 	for _, e := range o.edges {
-		if e.a == o.local[a] && e.b == o.local[b] {
+		if e.a == o.local[a] && e.b == o.local[b] && e.by != other {
 			return o.evidenced(e, name), true
 		}
 	}

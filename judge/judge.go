@@ -22,6 +22,7 @@ type input interface {
 	History() (*history.History, error)
 	Source() history.Source
 	Cut() *history.CutError
+	Skipped() *history.Skipped
 }
 
 // File judges the history at path: a file, a run directory, or "-" for standard
@@ -108,6 +109,7 @@ func (w whole) Each(_ context.Context, take func(*history.Event) error) error {
 func (w whole) History() (*history.History, error) { return w.h, nil }
 func (w whole) Source() history.Source             { return w.h.Source() }
 func (w whole) Cut() *history.CutError             { return w.h.Cut }
+func (w whole) Skipped() *history.Skipped          { return w.h.Skipped }
 
 func judge(ctx context.Context, in input, o Options) (*report.Judgement, error) {
 	if o.Timeout > 0 {
@@ -132,6 +134,7 @@ func judge(ctx context.Context, in input, o Options) (*report.Judgement, error) 
 		}
 		j.Ops, j.Cut = len(h.Ops), h.Cut
 		j.Results, j.Verdict = checker.Compose(ctx, h, p.checkers...)
+		doubt(j, h.Skipped)
 		return j, nil
 	}
 	pass := checker.NewPass(p.streams...)
@@ -145,5 +148,16 @@ func judge(ctx context.Context, in input, o Options) (*report.Judgement, error) 
 	}
 	j.Cut = in.Cut()
 	j.Results, j.Verdict = pass.Finish(ctx, in.Source())
+	doubt(j, in.Skipped())
 	return j, nil
+}
+
+// doubt withdraws the verdict about a history from which ops are missing: what
+// they did may explain what looks wrong, or be what is wrong.
+func doubt(j *report.Judgement, skipped *history.Skipped) {
+	if skipped == nil {
+		return
+	}
+	j.Undecided = fmt.Sprintf("%v; without them the history would be %s", skipped, j.Verdict)
+	j.Verdict = checker.Unknown
 }

@@ -69,3 +69,18 @@ func TestJudgeRefuses(t *testing.T) {
 		})
 	}
 }
+
+// A history from which ops are missing is neither approved nor accused.
+func TestSkippedOpsDecideNothing(t *testing.T) {
+	for _, read := range []string{"1", "2"} {
+		text := strings.Replace(staleRegister, ":ok, :f :read, :value 1", ":ok, :f :read, :value "+read, 1)
+		text = strings.Replace(text, "{:process 1, :type :invoke", "{:process 9, :type :invoke, :f :write, :weird key here, :value 1}\n{:process 1, :type :invoke", 1)
+		j, err := File(t.Context(), write(t, text), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.Verdict != checker.Unknown || !strings.Contains(j.Reason(), "left out") {
+			t.Errorf("read of %s: %s: %s", read, j.Verdict, j.Reason())
+		}
+	}
+}

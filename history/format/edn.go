@@ -54,6 +54,8 @@ func (s *scanned) cut() *history.CutError {
 	return s.stream.cut()
 }
 
+func (s *scanned) skipped() *history.Skipped { return s.scan.Skipped() }
+
 func (s *scanned) source() history.Source { return s.scan }
 
 func (s *scanned) close() error { return s.scan.Close() }

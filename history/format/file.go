@@ -40,6 +40,7 @@ type body interface {
 	head(n int) *history.History
 	source() history.Source
 	cut() *history.CutError
+	skipped() *history.Skipped
 	history() (*history.History, error)
 	close() error
 }
@@ -67,6 +68,10 @@ func (f *File) Source() history.Source { return f.body.source() }
 // Cut is not nil when the file was found to end in the middle of an op. Everything
 // before it was kept. It is known when Each or History have returned.
 func (f *File) Cut() *history.CutError { return f.body.cut() }
+
+// Skipped is not nil when ops could not be read and were left out. It is known
+// when Each or History have returned.
+func (f *File) Skipped() *history.Skipped { return f.body.skipped() }
 
 // History reads everything into memory. An error comes with the ops before it.
 func (f *File) History() (*history.History, error) { return f.body.history() }

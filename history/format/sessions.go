@@ -176,9 +176,10 @@ func (s *sessions) history() (*history.History, error) {
 	return h, nil
 }
 
-func (s *sessions) source() history.Source { return s }
-func (s *sessions) cut() *history.CutError { return s.found }
-func (s *sessions) close() error           { return nil }
+func (s *sessions) source() history.Source    { return s }
+func (s *sessions) cut() *history.CutError    { return s.found }
+func (s *sessions) skipped() *history.Skipped { return nil }
+func (s *sessions) close() error              { return nil }
 
 // Ops returns the ops at those positions.
 func (s *sessions) Ops(positions []int) ([]history.Op, error) {

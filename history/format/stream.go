@@ -95,9 +95,10 @@ func (s *stream) history() (*history.History, error) {
 	return h, err
 }
 
-func (s *stream) source() history.Source { return s }
-func (s *stream) cut() *history.CutError { return s.found }
-func (s *stream) close() error           { return nil }
+func (s *stream) source() history.Source    { return s }
+func (s *stream) cut() *history.CutError    { return s.found }
+func (s *stream) skipped() *history.Skipped { return nil }
+func (s *stream) close() error              { return nil }
 
 // Ops reads the file up to the last of the positions.
 func (s *stream) Ops(positions []int) ([]history.Op, error) {

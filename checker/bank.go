@@ -33,7 +33,7 @@ type BankOptions struct {
 // O(n) time, constant memory beyond the accounts. Of each kind of error the first,
 // the worst and the last are explained.
 func Bank(o BankOptions) Stream {
-	b := &bank{negative: o.NegativeBalances, basis: nowhere}
+	b := &bank{negative: o.NegativeBalances, basis: [2]int{nowhere, nowhere}}
 	if o.Total != nil {
 		b.total, b.hasTotal = *o.Total, true
 	}
@@ -51,7 +51,7 @@ type bank struct {
 	known    int // accounts with a smaller number exist
 	total    int64
 	hasTotal bool
-	basis    int // the read that accounts or total come from, or nowhere
+	basis    [2]int // the reads that accounts and total come from, or nowhere
 
 	begun  opened[int]
 	reads  int
@@ -147,10 +147,10 @@ func (b *bank) read(e *history.Event, call int) {
 	}
 	b.reads++
 	if infer {
-		b.known, b.basis = b.accounts.len(), e.Position
+		b.known, b.basis[0] = b.accounts.len(), e.Position
 	}
 	if !b.hasTotal {
-		b.total, b.hasTotal, b.basis = sum, true, e.Position
+		b.total, b.hasTotal, b.basis[1] = sum, true, e.Position
 	}
 	bad := badRead{call: call, at: e.Position}
 	switch {
@@ -244,5 +244,5 @@ func (b *bank) explain(found *findings, name, which string, e *badReads, bad bad
 	if e.count > 1 {
 		of = fmt.Sprintf(" It is the %s of %d of its kind.", which, e.count)
 	}
-	found.explain(name, []int{b.basis, bad.call, bad.at}, "Read %d %s.%s", bad.at, bad.why, of)
+	found.explain(name, []int{b.basis[0], b.basis[1], bad.call, bad.at}, "Read %d %s.%s", bad.at, bad.why, of)
 }

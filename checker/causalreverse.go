@@ -103,33 +103,34 @@ func (c *causalReverse) elem(id int32) *writing {
 func (c *causalReverse) write(e *history.Event) {
 	id := c.in.number(e.Value)
 	w := c.elem(id)
-	held := c.held.holds(id)
-	if !w.tried {
-		w.tried = true
-		c.soon = c.soon || w.read
-		if held {
-			c.odd--
-		}
-	}
+	w.tried = true
+	open := w.unbegun()
 	switch {
-	case e.Type == history.Invoke && w.call == nowhere && w.ok == nowhere:
+	case e.Type == history.Invoke && open:
 		w.call = e.Position
-		if held {
-			c.newest = id
-		}
+		c.soon = c.soon || w.read
 	case e.Type == history.OK && w.ok == nowhere:
 		w.ok, w.rank = e.Position, int32(len(c.ended))
 		c.ended = append(c.ended, id)
 	case e.Type == history.Fail:
 		w.failed = true
 	}
+	if open && !w.unbegun() && c.held.holds(id) {
+		c.odd--
+		if w.call != nowhere {
+			c.newest = id
+		}
+	}
 }
+
+// unbegun reports whether nothing is known of when the write begins.
+func (w *writing) unbegun() bool { return w.call == nowhere && w.ok == nowhere }
 
 // enter, leave and again follow what a read changes.
 func (c *causalReverse) enter(id int32) {
 	w := c.elem(id)
 	w.read = true
-	if !w.tried {
+	if w.unbegun() {
 		c.odd++
 	}
 	if w.call != nowhere && (c.newest == none || c.writes[c.newest].call < w.call) {
@@ -139,7 +140,7 @@ func (c *causalReverse) enter(id int32) {
 
 func (c *causalReverse) leave(id int32) {
 	w := &c.writes[id]
-	if !w.tried {
+	if w.unbegun() {
 		c.odd--
 	}
 	if id == c.newest {

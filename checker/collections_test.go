@@ -188,7 +188,7 @@ func TestTotalQueue(t *testing.T) {
 			0 invoke enqueue 1
 			0 ok enqueue 1
 			1 invoke dequeue nil
-			1 ok dequeue 1`, Invalid, "lost", "enqueued 2 times (last in op 3) and came out only 1 times", nil},
+			1 ok dequeue 1`, Invalid, "lost", "enqueued 2 times and came out only 1 times", nil},
 		{"unexpected", TotalQueue, `
 			1 invoke dequeue nil
 			1 ok dequeue 1`, Invalid, "unexpected", "", nil},

@@ -70,8 +70,7 @@ func stat(r Result, name string) string {
 
 // alone judges nothing but the ops of a witness and reports whether that gives an
 // anomaly of the same name.
-func alone(t testing.TB, begin func() Stream, h *history.History, a Anomaly) bool {
-	t.Helper()
+func alone(t interface{ Errorf(string, ...any) }, begin func() Stream, h *history.History, a Anomaly) bool {
 	var part history.History
 	for i, ref := range a.Witness {
 		if i > 0 && a.Witness[i-1].Index >= ref.Index {

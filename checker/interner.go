@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+	"strconv"
 
 	"github.com/jepgo/jepgo/history"
 )
@@ -29,7 +30,7 @@ func (in *interner) len() int { return len(in.ints) }
 
 // number returns the number of v.
 func (in *interner) number(v history.View) int32 {
-	if n, ok := v.Int(); ok {
+	if n, ok := in.whole(v); ok {
 		return in.numberInt(n)
 	}
 	key := in.keyOf(v)
@@ -88,7 +89,7 @@ func (in *interner) grow(n, limit int64) {
 
 // find returns the number of v if it has one.
 func (in *interner) find(v history.View) (id int32, ok bool) {
-	if n, isInt := v.Int(); isInt {
+	if n, isInt := in.whole(v); isInt {
 		if uint64(n) < uint64(len(in.dense)) {
 			id = in.dense[n]
 			return id - 1, id != 0
@@ -100,28 +101,56 @@ func (in *interner) find(v history.View) (id int32, ok bool) {
 	return id, ok
 }
 
+// whole returns the integer that v is equal to: 7 of 7, 7.0 and 14/2.
+func (in *interner) whole(v history.View) (n int64, ok bool) {
+	if n, ok = v.Int(); ok {
+		return n, true
+	}
+	if kind := v.Kind(); kind != history.Float && kind != history.Number {
+		return 0, false
+	}
+	in.key = v.AppendKey(in.key[:0])
+	n, err := strconv.ParseInt(string(in.key), 10, 64)
+	return n, err == nil
+}
+
 // keyOf returns bytes that v shares with its equals only. What is common gets
 // them without a copy of the value.
 func (in *interner) keyOf(v history.View) []byte {
-	key := in.key[:0]
 	switch kind := v.Kind(); kind {
 	case history.String, history.KeywordKind:
-		key = append(key, byte(kind))
-		key = append(key, v.Bytes()...)
-	default:
-		row, ok := v.AppendInts(in.row[:0])
-		in.row = row
-		if !ok {
-			key = v.AppendKey(append(key, 0xff))
-			break
-		}
-		key = append(key, 0xfe)
-		for _, n := range row {
-			key = binary.AppendVarint(key, n)
-		}
+		in.key = append(in.key[:0], byte(kind))
+		in.key = append(in.key, v.Bytes()...)
+		return in.key
 	}
-	in.key = key
-	return key
+	if row, ok := in.wholes(v); ok {
+		in.key = append(in.key[:0], 0xfe)
+		for _, n := range row {
+			in.key = binary.AppendVarint(in.key, n)
+		}
+		return in.key
+	}
+	in.key = v.AppendKey(append(in.key[:0], 0xff))
+	return in.key
+}
+
+// wholes returns the elements of a list or vector of integers.
+func (in *interner) wholes(v history.View) (row []int64, ok bool) {
+	if !v.IsSequence() {
+		return nil, false
+	}
+	in.row, ok = v.AppendInts(in.row[:0])
+	if ok {
+		return in.row, true
+	}
+	for elem := range elements(v) {
+		n, ok := in.whole(elem)
+		if !ok {
+			return nil, false
+		}
+		in.row = append(in.row, n)
+	}
+	return in.row, true
 }
 
 // isInt reports whether number id stands for the integer n.

@@ -179,7 +179,7 @@ func (j *kafkaJudge) missing(key int32) {
 			j.lost++
 			if j.found.room("lost-write") {
 				read := &log.messages[top]
-				j.explain("lost-write", j.ops(m.sender, m.placer, j.proof[m.sender], read.reader, read.placer),
+				j.explain("lost-write", j.ops(m.sender, m.placer, read.reader, read.placer),
 					"%s was sent (%s) to offset %d and never polled, though %s polled %s at offset %d.",
 					j.name(key, int32(id)), j.op(m.sender), m.high, j.op(read.reader), log.values.name(top), highest)
 			}
@@ -316,12 +316,17 @@ func (j *kafkaJudge) explain(name string, at []int, format string, args ...any) 
 	j.found.explain(name, at, "%s", strings.ToUpper(text[:1])+text[1:])
 }
 
-// ops returns the positions of transactions.
+// ops returns the positions of transactions, and of what proves that those in
+// doubt happened.
 func (j *kafkaJudge) ops(txns ...int32) []int {
 	var at []int
 	for _, txn := range txns {
-		if txn != none {
-			at = append(at, j.txns[txn].call, j.txns[txn].at)
+		if txn == none {
+			continue
+		}
+		at = append(at, j.txns[txn].call, j.txns[txn].at)
+		if proof := j.proof[txn]; proof != none && j.txns[txn].outcome != history.OK {
+			at = append(at, j.txns[proof].call, j.txns[proof].at)
 		}
 	}
 	return at

@@ -27,18 +27,23 @@ func TotalQueue() Stream { return &totalQueue{} }
 type totalQueue struct {
 	in      interner
 	elems   []flow
-	calls   opened[int]
-	crashed []int // drains in doubt
-	drains  map[int64]int
+	more    map[int32][]int // element → further ok enqueues, the first few
+	calls   opened[queueCall]
+	crashed int // drains in doubt
 	doubts  int // dequeues in doubt that name nothing
 	empty   int
+}
+
+// queueCall is an open operation.
+type queueCall struct {
+	at    int
+	drain bool
 }
 
 // flow counts one element in and out, with the positions of the first of each.
 type flow struct {
 	tries, acks, outs, named  int32
 	call, ack, outCall, outAt int
-	lastCall, lastAck         int // of an enqueue that was ok
 }
 
 func (*totalQueue) Name() string { return "total-queue" }
@@ -46,7 +51,7 @@ func (*totalQueue) Name() string { return "total-queue" }
 func (q *totalQueue) elem(v history.View) *flow {
 	id := int(q.in.number(v))
 	for len(q.elems) <= id {
-		q.elems = append(q.elems, flow{call: nowhere, ack: nowhere, outCall: nowhere, outAt: nowhere, lastCall: nowhere, lastAck: nowhere})
+		q.elems = append(q.elems, flow{call: nowhere, ack: nowhere, outCall: nowhere, outAt: nowhere})
 	}
 	return &q.elems[id]
 }
@@ -69,7 +74,7 @@ func (q *totalQueue) enqueue(e *history.Event) {
 		if f.tries++; f.tries == 1 {
 			f.call = e.Position
 		}
-		q.calls.begin(e.Process, e.Position)
+		q.call(e)
 		return
 	}
 	call, invoked := q.calls.end(e.Process)
@@ -77,53 +82,54 @@ func (q *totalQueue) enqueue(e *history.Event) {
 		return
 	}
 	f := q.elem(e.Value)
-	if !invoked && f.tries == f.acks {
-		f.tries++ // the whole operation
+	if f.tries == f.acks {
+		f.tries++ // nobody invoked it: the whole operation
+	}
+	if !invoked {
+		call.at = nowhere
 	}
 	if f.acks++; f.acks == 1 {
 		f.ack = e.Position
-	}
-	f.lastCall, f.lastAck = call, e.Position
-	if !invoked {
-		f.lastCall = nowhere
+	} else if id := q.in.number(e.Value); f.acks <= enough {
+		if q.more == nil {
+			q.more = make(map[int32][]int)
+		}
+		q.more[id] = append(q.more[id], call.at, e.Position)
 	}
 }
 
+// call notes an invocation; what its process had open before stays in doubt.
+func (q *totalQueue) call(e *history.Event) {
+	if before, open := q.calls.end(e.Process); open && before.drain {
+		q.crashed++
+	}
+	q.calls.begin(e.Process, queueCall{e.Position, e.F == "drain"})
+}
+
 func (q *totalQueue) dequeue(e *history.Event) {
-	drain := e.F == "drain"
-	n, _ := e.Process.Client()
 	if e.Type == history.Invoke {
-		q.calls.begin(e.Process, e.Position)
-		if drain && e.Process.IsClient() {
-			if q.drains == nil {
-				q.drains = make(map[int64]int)
-			}
-			q.drains[n] = e.Position
-		}
+		q.call(e)
 		return
 	}
 	call, ok := q.calls.end(e.Process)
 	if !ok {
-		call = nowhere
-	}
-	if drain {
-		delete(q.drains, n)
+		call.at = nowhere
 	}
 	switch {
 	case e.Type != history.OK && e.Type != history.Info:
-	case drain:
+	case e.F == "drain":
 		if e.Type == history.Info {
-			q.crashed = append(q.crashed, max(call, e.Position))
+			q.crashed++
 		}
 		for elem := range elements(e.Value) {
-			q.out(elem, e.Type, call, e.Position)
+			q.out(elem, e.Type, call.at, e.Position)
 		}
 	case e.Value.IsNil() && e.Type == history.OK:
 		q.empty++
 	case e.Value.IsNil():
 		q.doubts++
 	default:
-		q.out(e.Value, e.Type, call, e.Position)
+		q.out(e.Value, e.Type, call.at, e.Position)
 	}
 }
 
@@ -143,7 +149,12 @@ func (q *totalQueue) Finish(ctx context.Context, src history.Source) Result {
 	if ctx.Err() != nil {
 		return Ended(ctx, q.Name())
 	}
-	crashed := len(q.crashed) + len(q.drains) // a drain without completion crashed, too
+	crashed := q.crashed
+	for _, call := range q.calls.byClient {
+		if call.drain {
+			crashed++ // one without a completion has crashed, too
+		}
+	}
 	var lost, unexpected, duplicated, recovered []int32
 	var tries, acks, outs, ok, lostCount int
 	var found findings
@@ -166,11 +177,11 @@ func (q *totalQueue) Finish(ctx context.Context, src history.Source) Result {
 			lost = append(lost, id)
 			lostCount += int(missing)
 			if crashed == 0 && found.room("lost") {
-				at := []int{f.call, f.ack, f.lastCall, f.lastAck, f.outCall, f.outAt}
+				at := append([]int{f.call, f.ack, f.outCall, f.outAt}, q.more[id]...)
 				if f.acks == 1 {
 					found.explain("lost", at, "%s was enqueued (op %d) and never came out.", q.in.name(id), f.ack)
 				} else {
-					found.explain("lost", at, "%s was enqueued %d times (last in op %d) and came out only %d times.", q.in.name(id), f.acks, f.lastAck, f.outs)
+					found.explain("lost", at, "%s was enqueued %d times and came out only %d times.", q.in.name(id), f.acks, f.outs)
 				}
 			}
 		}

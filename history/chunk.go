@@ -31,7 +31,7 @@ type chunk struct {
 
 func newChunk(class *classes, wholeOps bool) *chunk {
 	c := &chunk{parsed: make(chan struct{}, 1), strict: newEDNReader(bytes.NewReader(nil)), whole: wholeOps}
-	c.strict.begun, c.strict.some = true, true
+	c.strict.begun, c.strict.some, c.strict.reuse = true, true, !wholeOps
 	c.class = class
 	c.tape = &c.own
 	return c
@@ -116,14 +116,21 @@ func (c *chunk) skip(i int) int {
 
 // general reads the op at i by the general reader.
 func (c *chunk) general(i int, e *Event) (next int, ok bool) {
-	c.strict.lend(c.text(), i)
-	c.strict.err = io.EOF
-	op, err := c.strict.Read()
-	if err != nil {
+	r := c.strict
+	r.lend(c.text(), i)
+	r.err = io.EOF
+	var op Op
+	if r.read(&op) != nil {
 		return 0, false
 	}
+	before := len(c.own.rest)
 	*e = eventOf(&op, &c.own)
-	return c.strict.pos, true
+	for _, v := range c.own.rest[before:] {
+		if v.list != nil {
+			r.used = r.block // the tape keeps the elements where they are
+		}
+	}
+	return r.pos, true
 }
 
 // eventOf returns op as an event without a position, with its value on tape.

@@ -12,18 +12,25 @@
 // loses at most the last second, and what is left can be read.
 //
 // A [Codec] is a file format; [EDN] is Jepsen's. [ReadFile] and [ReadAll] read a
-// whole history, a [Reader] one op at a time.
+// whole history, a [Reader] one op at a time. A [Scan] lets a history of any
+// length pass by as [Event] values on a [Tape], which cost no allocation, and gives
+// back whole ops at single places afterwards. What they read is the same, however
+// many goroutines read it. Files may be compressed with gzip or zstd.
 //
 // # Bounds
 //
-// A Reader holds one op and a buffer. It refuses with a [SyntaxError] what would
-// need more: a token of more than 64 MiB, an op of more than 256 MiB or 4,194,304
-// values, a number of more than 4,096 characters, collections nested more than
-// 10,000 deep. Values share blocks of memory, so one op that is kept may keep
-// some 25 KiB alive.
+// A Reader holds one op and a buffer, a Scan two chunks of 256 KiB for each of at
+// most 8 goroutines, with what was parsed of them (some 25 MiB in all), and 8 bytes
+// for every 64 ops. They refuse with a [SyntaxError] what would need more: a token
+// of more than 64 MiB, an op of more than 256 MiB or 4,194,304 values, a number of
+// more than 4,096 characters, collections nested more than 10,000 deep. A zstd
+// stream may need 128 MiB for itself. Values share blocks of memory, so one op that
+// is kept may keep some 25 KiB alive.
 //
-// No input panics. Reading stops at the first thing that is no EDN; a history
-// that is cut off is not an error, see [CutError].
+// No input panics. A history that is cut off is not an error, see [CutError]. An
+// op that is no EDN is passed over where the next one can be found on a line of its
+// own, and counted, see [Skipped]: whoever judges such a history must not call it
+// valid. Reading stops at anything else that is no EDN.
 //
 // # What it is not for
 //

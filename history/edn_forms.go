@@ -14,6 +14,8 @@ type forms struct {
 	scanner
 	stack   []Value
 	block   []Value         // unused part of the current block of elements
+	used    []Value         // the part to be used again for the next op, with reuse
+	reuse   bool            // elements of an op are not kept beyond it
 	text    strings.Builder // current block of strings
 	names   [256]string     // names and short strings seen last, by hash
 	scratch []byte
@@ -188,14 +190,18 @@ func (f *forms) collection(kind Kind, closing byte, depth int) error {
 
 // keepAll copies vs to where they can stay.
 func (f *forms) keepAll(vs []Value) []Value {
-	const blockSize = 256
+	size := 256
+	if f.reuse {
+		size = 4096
+	}
 	n := len(vs)
 	f.count += n
 	if n > len(f.block) {
-		if n > blockSize/4 {
+		if n > size/4 {
 			return append([]Value(nil), vs...)
 		}
-		f.block = make([]Value, blockSize)
+		f.block = make([]Value, size)
+		f.used = f.block
 	}
 	kept := f.block[:n:n]
 	f.block = f.block[n:]

@@ -119,6 +119,9 @@ func (r *ednReader) next(op *Op) error {
 func (r *ednReader) forget() {
 	r.count = 0
 	r.torn = nil
+	if r.reuse {
+		r.block = r.used
+	}
 	r.stack = r.stack[:0]
 	if cap(r.stack) > 1<<16 {
 		r.stack = nil

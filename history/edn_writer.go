@@ -104,7 +104,7 @@ func appendFloat(dst []byte, f float64) []byte {
 
 // appendString escapes what Clojure escapes and no more: its reader takes any
 // other character, control characters included, as it is.
-func appendString(dst []byte, s string) []byte {
+func appendString[T string | []byte](dst []byte, s T) []byte {
 	dst = append(dst, '"')
 	from := 0
 	for i := 0; i < len(s); i++ {

@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,6 +28,40 @@ func ExampleReadAll() {
 	// Output:
 	// write [7 12] ended as info [:timeout "5s"]
 	// history ends in the middle of a form that starts at byte 214; everything before it was kept
+}
+
+func ExampleScan() {
+	const text = `{:type :invoke, :process 0, :f :txn, :value [[:append 3 1] [:r 3 nil]]}
+{:type :ok, :process 0, :f :txn, :value [[:append 3 1] [:r 3 [1]]]}
+{:type :invoke, :process 1, :f :txn, :value [[:append 4 7]]}`
+	scan, err := history.NewScan(strings.NewReader(text), history.ScanOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer scan.Close()
+
+	appends, last := 0, 0
+	err = scan.Each(context.Background(), func(e *history.Event) error {
+		for op := range e.Value.Elems() {
+			if e.Type == history.Invoke && op.Len() == 3 && op.First().Is("append") {
+				appends, last = appends+1, e.Position
+			}
+		}
+		return nil
+	})
+	if err != nil || scan.Cut() != nil || scan.Skipped() != nil {
+		fmt.Println(err, scan.Cut(), scan.Skipped())
+		return
+	}
+	ops, err := scan.Ops([]int{last})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(appends, "appends, the last one in", ops[0].String())
+	// Output:
+	// 2 appends, the last one in {:type :invoke, :process 1, :f :txn, :value [[:append 4 7]]}
 }
 
 func ExampleRecorder() {

@@ -12,7 +12,7 @@ import (
 // transactions writes n transactions as Jepsen's list-append histories have them.
 func transactions(n int) []byte {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var text []byte
+	text := make([]byte, 0, 360*n)
 	lists := make([][]int, 10)
 	for i := range n {
 		var calls, results []byte
@@ -39,7 +39,7 @@ func transactions(n int) []byte {
 // registers writes n operations on registers.
 func registers(n int) []byte {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var text []byte
+	text := make([]byte, 0, 360*n)
 	for i := range n {
 		f, value := "read", "nil"
 		if rng.IntN(2) == 0 {
@@ -75,6 +75,22 @@ func BenchmarkScan(b *testing.B) {
 				b.ReportMetric(float64(ops)*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
 			})
 		}
+		b.Run(in.name+"/events by the general reader", func(b *testing.B) {
+			b.SetBytes(int64(len(in.text)))
+			b.ReportAllocs()
+			c := newChunk(newClasses(), false)
+			for b.Loop() {
+				for at := 0; at < len(in.text); at += chunkSize {
+					c.padded = append(append(c.padded[:0], in.text[at:min(at+chunkSize, len(in.text))]...), make([]byte, padding)...)
+					c.n = len(c.padded) - padding
+					c.own.Reset()
+					var e Event
+					for i, ok := bytes.IndexByte(c.padded, '{'), true; ok; {
+						i, ok = c.general(c.skip(i), &e)
+					}
+				}
+			}
+		})
 		b.Run(in.name+"/ReadAll", func(b *testing.B) {
 			b.SetBytes(int64(len(in.text)))
 			b.ReportAllocs()

@@ -1,6 +1,9 @@
 package history
 
-import "strconv"
+import (
+	"iter"
+	"strconv"
+)
 
 // Tape holds values as one flat run of words, so that a history can be read and
 // walked without an allocation for each value. Values are appended at its end
@@ -186,6 +189,18 @@ func (v View) Next() View {
 	return View{tape: v.tape, at: v.at + span(v.tape.words[v.at])}
 }
 
+// Elems yields the elements of a list, vector or set, key, value, key, value… of a
+// map, and nothing of every other kind.
+func (v View) Elems() iter.Seq[View] {
+	return func(yield func(View) bool) {
+		for n, elem := v.Len(), v.First(); n > 0 && yield(elem); n-- {
+			if n > 1 {
+				elem = elem.Next()
+			}
+		}
+	}
+}
+
 // span is how many words the value takes that begins with word w.
 func span(w uint64) int {
 	switch Kind(w & kindMask) {
@@ -273,12 +288,25 @@ func (v View) Value() Value {
 }
 
 // AppendKey appends what Value.Key says of the value: equal bytes for equal
-// values and for no others.
+// values and for no others. It allocates nothing for integers, texts, and vectors
+// and lists of them.
 func (v View) AppendKey(dst []byte) []byte {
-	if n, ok := v.Int(); ok {
-		return strconv.AppendInt(dst, n, 10)
+	w := v.word()
+	switch Kind(w & kindMask) {
+	case Integer:
+		return strconv.AppendInt(dst, int64(w)>>kindBits, 10)
+	case KeywordKind:
+		return appendString(append(dst, ':'), v.Bytes())
+	case String:
+		return appendString(dst, v.Bytes())
+	case List, Vector:
+		dst = append(dst, '[')
+		for elem := range v.Elems() {
+			dst = append(elem.AppendKey(dst), ' ')
+		}
+		return append(dst, ']')
 	}
-	return append(dst, v.Value().Key()...)
+	return v.Value().appendKey(dst)
 }
 
 // CopyTo appends the value to another tape and returns a View of it there.

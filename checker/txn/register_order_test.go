@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
 )
 
@@ -143,4 +144,44 @@ func drawLong(t *rapid.T) *history.History {
 		}
 	}
 	return h
+}
+
+// Whatever a history has in it, it is judged without a panic, twice alike, and
+// nothing is called valid that has no transaction.
+func TestRegisterTakesAnything(t *testing.T) {
+	val := rapid.SampledFrom([]history.Value{
+		{}, history.Int(1), history.Int(1), history.Int(2), history.Int(3), history.Int(-7), history.Int(1 << 40), history.Text("1"), history.Vec(history.Int(1)), history.MapOf(),
+	})
+	micro := rapid.Custom(func(t *rapid.T) history.Value {
+		parts := []history.Value{history.Keyword(rapid.SampledFrom([]string{"r", "w", "r", "w", "r", "w", "append"}).Draw(t, "f"))}
+		for range rapid.SampledFrom([]int{2, 2, 2, 2, 2, 1, 0, 3}).Draw(t, "parts") {
+			parts = append(parts, val.Draw(t, "part"))
+		}
+		return history.Vec(parts...)
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		h := &history.History{}
+		for range rapid.IntRange(0, 14).Draw(t, "ops") {
+			h.Ops = append(h.Ops, history.Op{
+				Index: history.Absent, Type: history.Type(rapid.IntRange(1, 4).Draw(t, "type")),
+				Process: rapid.SampledFrom([]history.Process{{}, history.Client(0), history.Client(0), history.Client(1), history.Client(-3), history.Nemesis()}).Draw(t, "process"),
+				F:       rapid.SampledFrom([]string{"", "txn"}).Draw(t, "f"),
+				Value:   history.Vec(rapid.SliceOfN(micro, 0, 3).Draw(t, "micro-ops")...),
+			})
+		}
+		o := Options{
+			Models:  rapid.SampledFrom([][]string{nil, {"read-uncommitted"}, {"serializable"}, {"strong-session-serializable"}}).Draw(t, "models"),
+			WFRKeys: rapid.Bool().Draw(t, "wfr"), SequentialKeys: rapid.Bool().Draw(t, "sequential"), LinearizableKeys: rapid.Bool().Draw(t, "linearizable"),
+		}
+		if rapid.Bool().Draw(t, "given") {
+			o.Order = map[int]int{0: 3, 1: 1, 5: 2, 7: 0}
+		}
+		a, b := check(h, o), check(h, o)
+		if a.Verdict != b.Verdict || a.Reason != b.Reason || len(a.Anomalies) != len(b.Anomalies) {
+			t.Fatalf("%s, %s, and then %s, %s", a.Verdict, a.Reason, b.Verdict, b.Reason)
+		}
+		if a.Verdict == checker.Valid && a.Facts == 0 {
+			t.Fatal("valid without a fact")
+		}
+	})
 }

@@ -19,8 +19,9 @@ import (
 type load struct {
 	ops, clients, keys int
 	cas, unique        bool
-	crashes            int // operations in doubt, about
-	stale              int // that many reads near the end see a value that is gone
+	twice              bool // the first value is written a second time
+	crashes            int  // operations in doubt, about
+	stale              int  // that many reads near the end see a value that is gone
 }
 
 // history runs the simulation: that many clients are idle, have begun, have
@@ -42,7 +43,9 @@ func (l load) history() *history.History {
 	next := int64(0)
 	value := func() int64 {
 		if l.unique {
-			next++
+			if next++; l.twice && next == int64(l.ops/4) {
+				return 1
+			}
 			return next
 		}
 		return rng.Int64N(5)
@@ -143,6 +146,9 @@ func (l load) String() string {
 	if l.unique {
 		kind += "-unique"
 	}
+	if l.twice {
+		kind += "-but-one"
+	}
 	if l.keys > 0 {
 		kind += fmt.Sprintf("-%dkeys", l.keys)
 	}
@@ -160,6 +166,8 @@ func loads() []load {
 		{ops: 1_000_000, clients: 20, unique: true},
 		{ops: 1_000_000, clients: 20, unique: true, stale: 1},
 		{ops: 1_000_000, clients: 20, unique: true, cas: true},
+		{ops: 100_000, clients: 20, unique: true, twice: true},
+		{ops: 100_000, clients: 20, unique: true, twice: true, stale: 1},
 		{ops: 100_000, clients: 10, cas: true},
 		{ops: 100_000, clients: 10, cas: true, stale: 40},
 		{ops: 10_000, clients: 20, cas: true},

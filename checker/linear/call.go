@@ -102,7 +102,7 @@ func (c *columns) decode(k *key) *register {
 	}
 	r.values = numbers.codes
 	all := len(r.calls)
-	r.calls = prune(r.calls, len(r.values))
+	r.calls = pruneInto(r.calls[:0], r.calls, len(r.values))
 	r.pruned = all - len(r.calls)
 	return r
 }
@@ -138,6 +138,7 @@ func newNumbering(k *key, initial int32) *numbering {
 	}
 	if span := int64(high) - int64(low) + 1; span > 0 && span <= int64(4*k.rows+64) {
 		n.low, n.near = low, make([]int32, span)
+		n.codes = make([]int32, 0, min(span, int64(2*k.rows))+1)
 	}
 	return n
 }
@@ -179,7 +180,10 @@ func (n *numbering) of(code int32) int32 {
 //
 // Nothing here asks who else wrote a value, so values need not be unique. The
 // calls stay as they are.
-func prune(calls []call, values int) []call {
+func prune(calls []call, values int) []call { return pruneInto(nil, calls, values) }
+
+// pruneInto is prune that appends to kept, which may be the beginning of calls.
+func pruneInto(kept, calls []call, values int) []call {
 	crashed, misses := false, false
 	for i := range calls {
 		crashed = crashed || calls[i].crashed
@@ -214,7 +218,9 @@ func prune(calls []call, values int) []call {
 			see(old)
 		}
 	}
-	kept := make([]call, 0, len(calls))
+	if kept == nil {
+		kept = make([]call, 0, len(calls))
+	}
 	one := int32(-1)
 	for _, c := range calls {
 		if c.crashed && !observed[c.value] {

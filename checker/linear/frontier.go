@@ -27,6 +27,7 @@ import (
 //   - Of calls that do the same the one that completes first happens first, and
 //     those in doubt last, as the others can take their places. Of calls in doubt
 //     only the number that happened is kept, for each class that does the same.
+//   - Values that nobody will look at any more are all the same, and become one.
 //   - A configuration that can do nothing that another one of the same state
 //     cannot do is dropped (layout.dominates).
 //
@@ -40,6 +41,11 @@ type frontier struct {
 	// expect it (cas), and need another one (miss).
 	masks                        []uint64
 	reads, writes, cases, misses []uint64 // all that are under way
+
+	// lastLook is where the last call ends that looks at a value.
+	lastLook []uint32
+	gone     int32  // stands for the values that nobody will look at any more
+	position uint32 // where the last completion was
 
 	next    int32        // the first call that has not begun
 	returns []completion // calls under way that will complete, the first of them last
@@ -77,9 +83,11 @@ const (
 // begin makes a frontier of calls, which are in the order of their beginnings. A
 // call that began before from owes nothing and may have happened or not: the
 // frontier then stands for every way in which the history may have come there,
-// when states are all that the register may have held.
+// when states are all that the register may have held. Values are numbers below
+// values; that one stands for any value that no call looks at.
 func begin(calls []call, values int, from uint32, states []int32, memory int64) *frontier {
-	f := &frontier{calls: calls, memory: memory}
+	f := &frontier{calls: calls, memory: memory, gone: int32(values)}
+	values++
 	f.classes, f.classOf, f.guards = classify(calls)
 	most := overlapping(calls)
 	f.words = max(1, (most+63)/64)
@@ -91,6 +99,15 @@ func begin(calls []call, values int, from uint32, states []int32, memory int64) 
 	all := make([]uint64, 4*f.words)
 	f.reads, f.writes, f.cases, f.misses = all[:f.words], all[f.words:2*f.words], all[2*f.words:3*f.words], all[3*f.words:]
 	f.want = make([]uint32, values)
+	f.lastLook = make([]uint32, values)
+	for i := range calls {
+		c := &calls[i]
+		if c.action == read {
+			f.lastLook[c.value] = max(f.lastLook[c.value], c.end)
+		} else if c.old >= 0 {
+			f.lastLook[c.old] = max(f.lastLook[c.old], c.end)
+		}
+	}
 	stride := f.stride()
 	f.now.stride, f.nodes.stride, f.after.stride = stride, stride, stride
 	for int(f.next) < len(calls) && calls[f.next].begin < from {
@@ -268,6 +285,7 @@ func (f *frontier) forget(r completion) {
 func (f *frontier) returned(r completion, width int) {
 	f.steps++
 	word, bit := int(r.slot>>6), uint64(1)<<(r.slot&63)
+	f.position = f.calls[r.call].end
 	all := true
 	for i := range f.now.len() {
 		all = all && f.used(f.now.at(i))[word]&bit != 0
@@ -275,8 +293,14 @@ func (f *frontier) returned(r completion, width int) {
 	if all {
 		// The usual case: it happened already, everywhere.
 		f.returns = f.returns[:len(f.returns)-1]
+		gone := false
 		for i := range f.now.len() {
-			f.used(f.now.at(i))[word] &^= bit
+			c := f.now.at(i)
+			f.used(c)[word] &^= bit
+			gone = f.fade(c, r) || gone
+		}
+		if gone {
+			f.order, _ = f.reduce(&f.now, f.order)
 		}
 		f.forget(r)
 		return
@@ -313,6 +337,7 @@ func (f *frontier) returned(r completion, width int) {
 		c := f.after.push(f.nodes.at(i))
 		f.used(c)[word] &^= bit
 		f.free(c)[word] &^= bit
+		f.fade(c, r)
 		if f.seen.covered(&f.layout, &f.after) {
 			f.after.pop()
 		}

@@ -98,3 +98,30 @@ func TestLimits(t *testing.T) {
 		t.Errorf("with an ended context: %v: %s", r.Verdict, r.Reason)
 	}
 }
+
+// TestLongLock holds that a fault late in the life of a lock is shown by itself,
+// though every operation of a lock hangs together with all before it.
+func TestLongLock(t *testing.T) {
+	h := &history.History{}
+	add := func(p int64, f string) {
+		for _, typ := range []history.Type{history.Invoke, history.OK} {
+			h.Ops = append(h.Ops, history.Op{Index: history.Absent, Time: history.Absent, Type: typ, Process: history.Client(p), F: f})
+		}
+	}
+	for p := range int64(200) {
+		add(p%5, "acquire")
+		add(p%5, "release")
+	}
+	add(1, "acquire")
+	add(2, "acquire")
+	r := Mutex(Options{}).Check(context.Background(), h)
+	if r.Verdict != checker.Invalid {
+		t.Fatalf("%v: %s", r.Verdict, r.Reason)
+	}
+	a := r.Anomalies[0]
+	if len(a.Witness) != 4 || !strings.Contains(a.Message, "Whatever the lock held before, the 2 operations") ||
+		a.State != "taken" || len(a.Blocked) != 1 || a.Blocked[0].Why != "needs free, but the lock is taken" {
+		t.Errorf("%+v", a)
+	}
+	witnessStands(t, Mutex(Options{}), Options{}, r)
+}

@@ -17,7 +17,7 @@ func TestSameVerdict(t *testing.T) {
 	for seed := range *fuzzCount / 4 {
 		rng := rand.New(rand.NewPCG(uint64(seed), 13))
 		k := kinds()[seed%len(kinds())]
-		o := Options{NilAny: rng.IntN(4) == 0, Keyed: k.keys > 0, EmptyValid: true}
+		o := Options{NilAny: rng.IntN(4) == 0, Keyed: k.keys > 0, Initial: history.Text("first"), EmptyValid: true}
 		h := randomHistory(rng, k, o)
 		want := verdict(o, h)
 		counts[want]++
@@ -25,6 +25,7 @@ func TestSameVerdict(t *testing.T) {
 			"other names":      renamed(h, o),
 			"later doubt":      laterDoubt(rng, h),
 			"a read that held": withRead(rng, h, o),
+			"many long reads":  withLongReads(h, o),
 		} {
 			if got := verdict(o, other); got != want && other != nil {
 				t.Fatalf("seed %d, %s: %v, was %v:\n%s\nnow\n%s", seed, name, got, want, textOf(h), textOf(other))
@@ -34,7 +35,7 @@ func TestSameVerdict(t *testing.T) {
 			second := randomHistory(rng, k, o)
 			both := merged(rng, h, second)
 			o.Keyed = true
-			if got, want := verdict(o, both), checker.Worst(want, verdict(Options{NilAny: o.NilAny, EmptyValid: true}, second)); got != want {
+			if got, want := verdict(o, both), checker.Worst(want, verdict(Options{NilAny: o.NilAny, Initial: o.Initial, EmptyValid: true}, second)); got != want {
 				t.Fatalf("seed %d, two keys: %v, each alone %v:\n%s", seed, got, want, textOf(both))
 			}
 		}
@@ -74,7 +75,6 @@ func renamed(h *history.History, o Options) *history.History {
 		n, _ := op.Process.Client()
 		op.Process = history.Client(n*1_000_003 + 5)
 	}
-	// The initial value of these histories is nil, which keeps its name.
 	return other
 }
 
@@ -107,6 +107,25 @@ func withRead(rng *rand.Rand, h *history.History, o Options) *history.History {
 		return other
 	}
 	return h
+}
+
+// withLongReads adds more reads of the initial value than a word has bits, which
+// begin before everything and end after it.
+func withLongReads(h *history.History, o Options) *history.History {
+	other := &history.History{}
+	for _, typ := range []history.Type{history.Invoke, history.OK} {
+		for p := range int64(70) {
+			v := o.Initial
+			if o.Keyed {
+				v = history.Vec(history.Int(p%3), v)
+			}
+			other.Ops = append(other.Ops, history.Op{Index: history.Absent, Time: history.Absent, Type: typ, Process: history.Client(2_000_000 + p), F: "read", Value: v})
+		}
+		if typ == history.Invoke {
+			other.Ops = append(other.Ops, h.Ops...)
+		}
+	}
+	return other
 }
 
 // merged is two histories of one register each as one of two keys.

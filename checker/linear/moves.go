@@ -30,6 +30,9 @@ func (f *frontier) put(c []uint64, slot int32) {
 
 // change sets the register.
 func (f *frontier) change(c []uint64, a action, v int32) {
+	if f.lastLook[v] < f.position {
+		v = f.gone
+	}
 	c[0] = uint64(v)
 	if a == write {
 		free := f.free(c)
@@ -38,6 +41,16 @@ func (f *frontier) change(c []uint64, a action, v int32) {
 		}
 	}
 	f.settle(c)
+}
+
+// fade forgets the value of c when the call that completes was the last to look
+// at it.
+func (f *frontier) fade(c []uint64, r completion) bool {
+	if f.lastLook[c[0]] > f.calls[r.call].end || c[0] == uint64(f.gone) {
+		return false
+	}
+	c[0] = uint64(f.gone)
+	return true
 }
 
 // expand adds what node i leads to: to after, where the returning call has a

@@ -149,6 +149,7 @@ func porcupineSays(ops []op, initial string) bool {
 type kind struct {
 	name                string
 	unique, cas, misses bool
+	again               bool // unique values are set a second time later
 	keys                int
 	processes, events   int
 	values              int64
@@ -172,6 +173,9 @@ func randomHistory(rng *rand.Rand, k kind, o Options) *history.History {
 	next := k.values
 	value := func() history.Value {
 		if k.unique && rng.IntN(40) > 0 {
+			if k.again && rng.IntN(3) == 0 {
+				return history.Int(k.values + rng.Int64N(next-k.values+1))
+			}
 			next++
 			return history.Int(next)
 		}
@@ -276,6 +280,7 @@ func kinds() []kind {
 	return []kind{
 		{name: "unique", unique: true, processes: 5, events: 24, values: 3},
 		{name: "unique-cas", unique: true, cas: true, processes: 5, events: 24, values: 3},
+		{name: "again", unique: true, again: true, cas: true, processes: 4, events: 24, values: 3},
 		{name: "repeated", processes: 6, events: 24, values: 3},
 		{name: "cas", cas: true, processes: 6, events: 24, values: 3},
 		{name: "two-values", cas: true, processes: 7, events: 22, values: 2},
@@ -359,7 +364,7 @@ func frontierAgrees(t *testing.T, seed int, h *history.History, o Options, want 
 			}
 			for from := range at {
 				part, states := s.stretch(r.calls, r.calls[from].begin, r.calls[min(int(at)+3, len(r.calls)-1)].begin)
-				g := begin(part, len(r.values)+1, r.calls[from].begin, states, 1<<20)
+				g := begin(part, len(r.values), r.calls[from].begin, states, 1<<20)
 				if why, _ := g.walk(context.Background(), 1<<20, -1, 1<<30); why == stuck && want == checker.Valid && !o.Keyed {
 					t.Fatalf("seed %d: the stretch from call %d is refuted, the whole is not:\n%s", seed, from, textOf(h))
 				}

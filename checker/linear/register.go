@@ -126,6 +126,9 @@ func (s *stream) Finish(ctx context.Context, src history.Source) checker.Result 
 		return checker.Result{Checker: s.name, Reason: s.columns.why}
 	}
 	s.columns.finish()
+	if why := s.columns.tooLarge(); why != "" {
+		return checker.Result{Checker: s.name, Reason: why}
+	}
 	return s.judge(ctx, src, decideAll(ctx, s.columns))
 }
 

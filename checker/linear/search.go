@@ -114,15 +114,37 @@ func (s *searcher) decide(calls []call) outcome {
 	}
 	s.work -= int64(len(calls))
 	if clusters, ok := unique(calls, s.values, s.initial); ok {
-		if bad := chained(calls, clusters, s.initial); bad != nil {
-			return outcome{verdict: checker.Invalid, cut: bad.end, proof: bad.proof(calls)}
+		bad := chained(calls, clusters, s.initial)
+		if bad == nil {
+			return outcome{verdict: checker.Valid}
 		}
-		return outcome{verdict: checker.Valid}
+		proof := bad.proof(calls)
+		return outcome{verdict: checker.Invalid, cut: ending(proof), proof: proof}
+	}
+	if named, values, ok := split(calls, s.initial, s.values); ok {
+		named = prune(named, values)
+		clusters, _ := unique(named, values, 0)
+		bad := chained(named, clusters, 0)
+		if bad == nil {
+			return outcome{verdict: checker.Valid}
+		}
+		return outcome{verdict: checker.Invalid, cut: ending(bad.proof(named))}
 	}
 	if end := s.early(calls); end != never {
 		return outcome{verdict: checker.Invalid, cut: end}
 	}
 	return s.search(calls)
+}
+
+// ending is where the last of calls ends that does.
+func ending(calls []call) uint32 {
+	end := uint32(0)
+	for i := range calls {
+		if !calls[i].crashed {
+			end = max(end, calls[i].end)
+		}
+	}
+	return end
 }
 
 // early finds the first end of a call that saw a value before any call that sets
@@ -249,7 +271,7 @@ func (s *searcher) refute(calls []call, at int32, steps int64) uint32 {
 		from := calls[at-reach].begin
 		to := calls[min(at+reach, int32(len(calls)-1))].begin
 		part, states := s.stretch(calls, from, to)
-		f := begin(part, s.values+1, from, states, s.memory/4)
+		f := begin(part, s.values, from, states, s.memory/4)
 		why, last := f.walk(s.ctx, refuteWidth, -1, min(steps, s.work))
 		steps -= f.steps + int64(len(part))
 		s.work -= f.steps
@@ -266,7 +288,7 @@ func (s *searcher) refute(calls []call, at int32, steps int64) uint32 {
 func (s *searcher) stretch(calls []call, from, to uint32) (part []call, states []int32) {
 	part = prefix(calls, to)
 	part = prune(slices.DeleteFunc(part, func(c call) bool { return c.end < from }), s.values)
-	seen := make([]bool, s.values+1)
+	seen := make([]bool, s.values)
 	states = append(states, int32(s.values))
 	for i := range part {
 		v := part[i].old

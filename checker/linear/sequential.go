@@ -45,6 +45,9 @@ func (s *sequentialStream) Finish(ctx context.Context, src history.Source) check
 		return checker.Result{Checker: s.name, Reason: c.why}
 	}
 	c.finish()
+	if why := c.tooLarge(); why != "" {
+		return checker.Result{Checker: s.name, Reason: why}
+	}
 	r := checker.Result{Checker: s.name}
 	bad, gaveUp := "", ""
 	for _, k := range c.keys {

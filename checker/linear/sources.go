@@ -46,6 +46,11 @@ func (s *setters) add(i int, c *call) {
 	s.calls, s.reach = append(s.calls, i), append(s.reach, reach)
 }
 
+// begun is how many of s began before a position.
+func (s *setters) begun(calls []call, position uint32) int {
+	return sort.Search(len(s.calls), func(k int) bool { return calls[s.calls[k]].begin >= position })
+}
+
 // findSources takes O(n log n) time and as much memory as there are pairs of an
 // observer and a source, about n times the concurrency.
 func findSources(calls []call) sources {
@@ -73,7 +78,7 @@ func findSources(calls []call) sources {
 			}
 			from, but = byValue[v], -1
 		}
-		began := sort.Search(len(from.calls), func(k int) bool { return calls[from.calls[k]].begin >= calls[o].end })
+		began := from.begun(calls, calls[o].end)
 		oldest := settled.before(calls[o].begin)
 		found := false
 		for k := began - 1; k >= 0 && int64(from.reach[k]) >= oldest; k-- {

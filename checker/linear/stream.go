@@ -301,6 +301,23 @@ func (c *columns) finish() {
 	c.opens = nil
 }
 
+// decodedBytes is about what a key takes while it is decided without a search,
+// for each row: its calls, the clusters and numbers of its values.
+const decodedBytes = 24 + 24 + 8
+
+// tooLarge is the reason why keys cannot be decoded within the memory limit.
+func (c *columns) tooLarge() string {
+	most, all := 0, 0
+	for _, k := range c.keys {
+		most = max(most, k.rows)
+		all += k.rows
+	}
+	if c.bytes+decodedBytes*int64(min(all, shares*most)) > c.options.Memory {
+		return sayMemory(c.options.Memory) + " by the history alone"
+	}
+	return ""
+}
+
 // sort puts the rows in the order of their beginnings.
 func (k *key) sort() {
 	all := slices.Concat(k.blocks...)

@@ -18,7 +18,6 @@ type cluster struct {
 type conflict struct {
 	values []int32
 	marks  []uint32 // positions as in cluster
-	end    uint32   // where the last of those that are needed ends
 }
 
 // unique reports whether no value is set twice, and makes clusters of the
@@ -77,7 +76,7 @@ func chained(calls []call, clusters []cluster, initial int32) *conflict {
 		}
 		from := &clusters[c.old]
 		if from.next >= 0 {
-			return &conflict{values: []int32{from.next, c.value, c.old}, end: never}
+			return &conflict{values: []int32{from.next, c.value, c.old}}
 		}
 		from.next = c.value
 	}
@@ -126,7 +125,7 @@ func chained(calls []call, clusters []cluster, initial int32) *conflict {
 // inChain is the conflict of two calls of the chain from root, the later one of
 // value at.
 func inChain(clusters []cluster, root, at int32, begin, end uint32) *conflict {
-	found := &conflict{marks: []uint32{begin, end}, end: end}
+	found := &conflict{marks: []uint32{begin, end}}
 	for v := root; v >= 0; v = clusters[v].next {
 		found.values = append(found.values, v)
 		if v == at {
@@ -154,15 +153,15 @@ func rootless(clusters []cluster) *conflict {
 		}
 		switch {
 		case k.seenEnd != never:
-			return &conflict{marks: []uint32{k.seenEnd}, end: k.seenEnd}
+			return &conflict{marks: []uint32{k.seenEnd}}
 		case k.next >= 0:
-			return &conflict{values: []int32{k.next}, end: never}
+			return &conflict{values: []int32{k.next}}
 		}
 	}
 	// What is left are cas in a circle: each expects what another one sets.
 	for v := range clusters {
 		if !rooted[v] && clusters[v].set {
-			found := &conflict{end: never}
+			found := &conflict{}
 			for at := int32(v); ; {
 				found.values = append(found.values, at)
 				if at = clusters[at].next; at < 0 || at == int32(v) {
@@ -199,7 +198,7 @@ func byFirst(a, b zone) int { return int(int64(a.first) - int64(b.first)) }
 
 // between is the conflict of two chains.
 func between(clusters []cluster, a, b zone) *conflict {
-	found := &conflict{end: max(a.first, b.first)}
+	found := &conflict{}
 	for _, z := range []zone{a, b} {
 		found.marks = append(found.marks, z.first, z.last)
 		// The chain as far as the calls reach that the marks are about.

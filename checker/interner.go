@@ -17,11 +17,14 @@ type interner struct {
 	dense  []int32         // integer → its number plus 1
 	sparse map[int64]int32 // integers too far away for dense
 	texts  map[string]int32
-	ints   []int64          // number → integer
-	names  map[int32]string // number → EDN of a value that is not an integer
+	ints   []int64  // number → integer
+	names  []string // number → what keyOf says of a value that is not an integer, or for a compound its EDN
 	key    []byte
 	row    []int64
 }
+
+// compound and above begin the keys of what is no text.
+const compound = 0xfe
 
 // slack is how far beyond their number integers may lie and still be in dense.
 const slack = 1 << 12
@@ -39,12 +42,18 @@ func (in *interner) number(v history.View) int32 {
 	}
 	if in.texts == nil {
 		in.texts = make(map[string]int32)
-		in.names = make(map[int32]string)
 	}
 	id := int32(len(in.ints))
 	in.ints = append(in.ints, 0)
-	in.texts[string(key)] = id
-	in.names[id] = v.Value().String()
+	for len(in.names) < int(id) {
+		in.names = append(in.names, "")
+	}
+	text := string(key)
+	in.texts[text] = id
+	if key[0] >= compound {
+		text = string(append([]byte{compound}, v.Value().String()...))
+	}
+	in.names = append(in.names, text)
 	return id
 }
 
@@ -124,13 +133,13 @@ func (in *interner) keyOf(v history.View) []byte {
 		return in.key
 	}
 	if row, ok := in.wholes(v); ok {
-		in.key = append(in.key[:0], 0xfe)
+		in.key = append(in.key[:0], compound)
 		for _, n := range row {
 			in.key = binary.AppendVarint(in.key, n)
 		}
 		return in.key
 	}
-	in.key = v.AppendKey(append(in.key[:0], 0xff))
+	in.key = v.AppendKey(append(in.key[:0], compound+1))
 	return in.key
 }
 
@@ -155,28 +164,27 @@ func (in *interner) wholes(v history.View) (row []int64, ok bool) {
 
 // isInt reports whether number id stands for the integer n.
 func (in *interner) isInt(id int32, n int64) bool {
-	if in.ints[id] != n {
-		return false
-	}
-	if len(in.names) == 0 {
-		return true
-	}
-	_, other := in.names[id]
-	return !other
+	return in.ints[id] == n && (int(id) >= len(in.names) || in.names[id] == "")
 }
 
 // integer returns the integer that number id stands for.
 func (in *interner) integer(id int32) (n int64, ok bool) {
-	_, other := in.names[id]
-	return in.ints[id], !other
+	return in.ints[id], in.isInt(id, in.ints[id])
 }
 
 // name is the EDN of the value with that number.
 func (in *interner) name(id int32) string {
-	if text, ok := in.names[id]; ok {
-		return text
+	if n, ok := in.integer(id); ok {
+		return history.Int(n).String()
 	}
-	return history.Int(in.ints[id]).String()
+	switch text := in.names[id]; history.Kind(text[0]) {
+	case history.String:
+		return history.Text(text[1:]).String()
+	case history.KeywordKind:
+		return history.Keyword(text[1:]).String()
+	default:
+		return text[1:]
+	}
 }
 
 // sorted returns the ids in the order of their values: integers first, by size.

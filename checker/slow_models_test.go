@@ -77,7 +77,9 @@ func slowCounter(h *history.History) Verdict {
 		case nameless[amount] > 0:
 			nameless[amount]--
 			if op.Type == history.OK {
-				at := slices.IndexFunc(adds, func(a add) bool { return a.from >= 0 && a.amount == amount && a.ok == later && h.Ops[a.from].Process.IsZero() })
+				at := slices.IndexFunc(adds, func(a add) bool {
+					return a.from >= 0 && a.amount == amount && a.ok == later && h.Ops[a.from].Process.IsZero()
+				})
 				adds[at].ok = i
 			}
 		case op.Type == history.OK:

@@ -33,7 +33,9 @@ import (
 //
 // It is linear in the text of the history, and takes 4 bytes for each element of
 // the longest list of each key besides what all transactions take. Lists that
-// contradict the longest one take 4 bytes for each of their elements.
+// contradict the longest one take 4 bytes for each of their elements. Finish takes
+// about 85 bytes a transaction and 40 a micro-op more. A million transactions of
+// 290 MB are read and judged in 2 s and 180 MB.
 func ListAppend(o Options) checker.Stream {
 	c := &listAppend{options: o}
 	c.txns = txns{write: "append", read: c.read, unknown: notKnown, limit: o.Memory}
@@ -77,7 +79,7 @@ func (c *listAppend) read(key int32, saw history.View, st status) int32 {
 	list, ok := c.list(saw)
 	if !ok {
 		if c.txns.broken == "" {
-			c.txns.broken = fmt.Sprintf("a read of key %s has %s, which is not a list", c.txns.keys.value(key), saw.Value())
+			c.txns.broken = fmt.Sprintf("a read of key %s has %s, which is not a list", brief(c.txns.keys.value(key), 100), brief(saw.Value(), 100))
 		}
 		return notKnown
 	}

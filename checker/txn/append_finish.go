@@ -24,6 +24,9 @@ func (c *listAppend) Finish(ctx context.Context, src history.Source) checker.Res
 	if c.txns.broken != "" {
 		return checker.Result{Checker: c.Name(), Reason: c.txns.broken}
 	}
+	if need := c.txns.bytes() + c.finishing(); c.options.Memory > 0 && need > c.options.Memory {
+		return checker.Result{Checker: c.Name(), Reason: fmt.Sprintf("memory limit of %d bytes is too low to judge this history: it may need %d", c.options.Memory, need)}
+	}
 	keys, edges, ok := c.judgeKeys(ctx)
 	if !ok {
 		if keys.twice != nil {
@@ -33,17 +36,17 @@ func (c *listAppend) Finish(ctx context.Context, src history.Source) checker.Res
 	}
 	g, ordered := c.txns.graph(edges.b, keys.part, c.options)
 	report := g.Search(ctx, graph.Options{Work: c.options.Work, Want: c.options.wants()})
-	if ctx.Err() != nil {
-		return checker.Ended(ctx, c.Name())
-	}
-
+	// Where ctx ended the search, what was found until then still holds.
 	x := &explainer{txns: &c.txns, teller: keys, src: src}
 	j := judgement{checker: c.Name(), options: c.options, facts: c.txns.count(committed), unfinished: report.Unfinished}
 	if edges.cut != "" && j.unfinished == "" {
 		j.unfinished = edges.cut
 	}
 	if n := keys.cases.beginnings; n > 0 && j.unfinished == "" {
-		j.unfinished = fmt.Sprintf("key %s, and %d others, began with elements that nobody in this history appended", keys.name(keys.cases.beginningOf), n-1)
+		j.unfinished = fmt.Sprintf("key %s began with elements that nobody in this history appended", keys.name(keys.cases.beginningOf))
+		if n > 1 {
+			j.unfinished += fmt.Sprintf(", as did %d others", n-1)
+		}
 	}
 	var all []shown
 	for name, kept := range keys.cases.kept {
@@ -80,6 +83,14 @@ func (c *listAppend) Finish(ctx context.Context, src history.Source) checker.Res
 		{Name: "largest component", Value: strconv.Itoa(report.Largest)},
 	}
 	return j.result()
+}
+
+// finishing is how many bytes it takes at most to judge what was taken, as far as
+// is known beforehand: places and lists by key, edges, and the search when all of
+// it is one component.
+func (c *listAppend) finishing() int64 {
+	const aMicro, aTxn = 12 + 9 + 5 + 14, 1 + 8 + 16 + 60
+	return int64(len(c.txns.mops))*aMicro + int64(c.txns.len())*aTxn
 }
 
 // spareEdges is how many edges there may always be between reads and appends that

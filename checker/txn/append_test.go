@@ -176,6 +176,7 @@ func TestUnknown(t *testing.T) {
 {:process 0, :type :ok, :value [[:append 1 1]]}
 {:process 1, :type :ok, :value [[:r 1 [0 1]]]}`, "began with elements that nobody in this history appended"},
 		{"another model", "serializable", `{:process 0, :type :ok, :value [[:w 1 1]]}`, "want [:append k v] or [:r k v]"},
+		{"half a transaction", "serializable", `{:process 0, :type :ok, :value [[:r 1 [5]] [:r]]}`, "has the micro-op [:r]"},
 		{"not a list", "serializable", `{:process 0, :type :ok, :value [[:r 1 5]]}`, "not a list"},
 		{"a name that is not known", "serialisable", `{:process 0, :type :ok, :value [[:append 1 1]]}`, "not known"},
 	} {
@@ -274,6 +275,9 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	h := historytest.Read(t, b.String())
 	if r := checkAppend(h, Options{Memory: 100_000}); r.Verdict != checker.Unknown || !strings.Contains(r.Reason, "memory limit") {
+		t.Errorf("%s: %s", r.Verdict, r.Reason)
+	}
+	if r := checkAppend(h, Options{Memory: 2_000_000}); r.Verdict != checker.Unknown || !strings.Contains(r.Reason, "may need") {
 		t.Errorf("%s: %s", r.Verdict, r.Reason)
 	}
 	if r := checkAppend(h, Options{Memory: 10_000_000}); r.Verdict != checker.Valid {

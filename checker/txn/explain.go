@@ -200,10 +200,15 @@ func shortOp(op history.Op, invoked history.Value) string {
 	if !op.Process.IsZero() {
 		fmt.Fprintf(&b, ":process %s, ", op.Process)
 	}
-	text := value.String()
+	fmt.Fprintf(&b, ":type :%s, :value %s}", op.Type, brief(value, longest))
+	return b.String()
+}
+
+// brief is a value as EDN, cut where it is longer than so many bytes.
+func brief(v history.Value, longest int) string {
+	text := v.String()
 	if len(text) > longest {
 		text = strings.ToValidUTF8(text[:longest], "") + " …"
 	}
-	fmt.Fprintf(&b, ":type :%s, :value %s}", op.Type, text)
-	return b.String()
+	return text
 }

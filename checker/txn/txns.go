@@ -228,6 +228,7 @@ func (t *txns) decode(dst []micro, e *history.Event, st status) (mops []micro, o
 			m = m.Next()
 		}
 		if !m.IsSequence() || m.Len() < 2 {
+			t.refuse(e, m, st == committed && len(dst) > before)
 			return dst[:before], false
 		}
 		f := m.First()
@@ -250,13 +251,20 @@ func (t *txns) decode(dst []micro, e *history.Event, st status) (mops []micro, o
 		case f.Is(t.write) && m.Len() > 2:
 			dst = append(dst, micro{t.keys.number(k) << 1, t.vals.code(v)})
 		default:
-			if t.broken == "" && (e.F == "txn" || e.F == "") && (f.Kind() == history.KeywordKind || f.Kind() == history.String) {
-				t.broken = fmt.Sprintf("op %d has the micro-op %s: want [:%s k v] or [:r k v]", e.Position, m.Value(), t.write)
-			}
+			named := f.Kind() == history.KeywordKind || f.Kind() == history.String
+			t.refuse(e, m, named && (e.F == "txn" || e.F == "") || st == committed && len(dst) > before)
 			return dst[:before], false
 		}
 	}
 	return dst, true
+}
+
+// refuse says that a value is no micro-op, where it looks as if it should be: it has
+// a name, or stands behind others in a transaction that happened.
+func (t *txns) refuse(e *history.Event, m history.View, meant bool) {
+	if meant && t.broken == "" {
+		t.broken = fmt.Sprintf("op %d has the micro-op %s: want [:%s k v] or [:r k v]", e.Position, brief(m.Value(), 100), t.write)
+	}
 }
 
 // noteBare remembers what a completion without a process wrote.

@@ -19,12 +19,19 @@ import (
 type Progress struct {
 	File  string
 	Ops   int
-	Stage string // read, judged
+	Stage string // Reading or Searching
 }
+
+// Stages of a judgement.
+const (
+	Reading   = "read"
+	Searching = "read, searching"
+)
 
 // Files judges several files, GOMAXPROCS at once, and calls done for each in the
 // order of paths, as soon as it and those before it are judged. It stops when
-// done returns an error, and returns that.
+// done returns an error, and returns that. watch is told of the progress, from
+// several goroutines.
 //
 // A directory stands for the run that it holds; one without a run stands for all
 // histories below it, by name. There, files of no known format are left out, and
@@ -60,10 +67,7 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 			}
 			wait.Go(func() {
 				defer func() { <-slots }()
-				j, err := File(ctx, job.path, o)
-				if watch != nil && j != nil {
-					watch(Progress{File: job.path, Ops: j.Ops, Stage: "judged"})
-				}
+				j, err := file(ctx, job.path, o, watch)
 				results[i] <- result{j, err}
 			})
 		}

@@ -28,6 +28,10 @@ type input interface {
 // File judges the history at path: a file, a run directory, or "-" for standard
 // input. What is wrong with the file or the options is a usage error.
 func File(ctx context.Context, path string, o Options) (*report.Judgement, error) {
+	return file(ctx, path, o, func(Progress) {})
+}
+
+func file(ctx context.Context, path string, o Options, watch func(Progress)) (*report.Judgement, error) {
 	start := time.Now()
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -42,7 +46,7 @@ func File(ctx context.Context, path string, o Options) (*report.Judgement, error
 	}
 	defer f.Close()
 	o.adapt(f.Traits())
-	j, err := judge(ctx, f, o)
+	j, err := judge(ctx, f, o, func(ops int, stage string) { watch(Progress{File: path, Ops: ops, Stage: stage}) })
 	if err != nil {
 		return nil, usage.Errorf("%s: %w", path, err)
 	}
@@ -84,7 +88,7 @@ func History(ctx context.Context, h *history.History, o Options) (*report.Judgem
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	j, err := judge(ctx, whole{h}, o)
+	j, err := judge(ctx, whole{h}, o, func(int, string) {})
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +115,10 @@ func (w whole) Source() history.Source             { return w.h.Source() }
 func (w whole) Cut() *history.CutError             { return w.h.Cut }
 func (w whole) Skipped() *history.Skipped          { return w.h.Skipped }
 
-func judge(ctx context.Context, in input, o Options) (*report.Judgement, error) {
+// watchEvery is how many ops pass between two words on the progress.
+const watchEvery = 1 << 16
+
+func judge(ctx context.Context, in input, o Options, watch func(ops int, stage string)) (*report.Judgement, error) {
 	if o.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("time limit of %v reached", o.Timeout))
@@ -139,13 +146,16 @@ func judge(ctx context.Context, in input, o Options) (*report.Judgement, error) 
 	}
 	pass := checker.NewPass(p.streams...)
 	err = in.Each(ctx, func(e *history.Event) error {
-		j.Ops++
+		if j.Ops++; j.Ops%watchEvery == 0 {
+			watch(j.Ops, Reading)
+		}
 		pass.Take(e)
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
+	watch(j.Ops, Searching)
 	j.Cut = in.Cut()
 	j.Results, j.Verdict = pass.Finish(ctx, in.Source())
 	doubt(j, in.Skipped())

@@ -41,8 +41,9 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 	if err != nil {
 		return err
 	}
+	ctx, stop := limitMemory(ctx, o.Memory)
+	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	type result struct {
 		j   *report.Judgement
 		err error

@@ -28,6 +28,8 @@ type input interface {
 // File judges the history at path: a file, a run directory, or "-" for standard
 // input. What is wrong with the file or the options is a usage error.
 func File(ctx context.Context, path string, o Options) (*report.Judgement, error) {
+	ctx, stop := limitMemory(ctx, o.Memory)
+	defer stop()
 	return file(ctx, path, o, func(Progress) {})
 }
 
@@ -88,6 +90,8 @@ func History(ctx context.Context, h *history.History, o Options) (*report.Judgem
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	ctx, stop := limitMemory(ctx, o.Memory)
+	defer stop()
 	j, err := judge(ctx, whole{h}, o, func(int, string) {})
 	if err != nil {
 		return nil, err
@@ -123,11 +127,6 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("time limit of %v reached", o.Timeout))
 		defer cancel()
-	}
-	if o.Memory > 0 {
-		var stop func()
-		ctx, stop = limitMemory(ctx, o.Memory)
-		defer stop()
 	}
 	j := &report.Judgement{}
 	p, err := choose(in.Head(lookAhead), &o, j)

@@ -16,7 +16,11 @@ const memoryPeriod = 5 * time.Millisecond
 // bytes, and first makes the garbage collector work harder to stay below. stop
 // undoes both. It bounds what a search may take, not what reading may: that is
 // bounded by itself.
+// A limit of 0 is none.
 func limitMemory(ctx context.Context, limit int64) (limited context.Context, stop func()) {
+	if limit == 0 {
+		return ctx, func() {}
+	}
 	limited, cancel := context.WithCancelCause(ctx)
 	before := debug.SetMemoryLimit(limit)
 	done := make(chan struct{})

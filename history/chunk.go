@@ -7,6 +7,7 @@ import (
 
 const (
 	chunkSize   = 256 << 10 // bytes read at a time
+	firstChunk  = 32 << 10  // of the first chunk: most histories are small
 	chunkEvents = 16 << 10  // events that a chunk holds at once
 	splitWindow = 32 << 10  // bytes searched for the start of an op
 )

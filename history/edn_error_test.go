@@ -208,7 +208,7 @@ func TestLimits(t *testing.T) {
 			if !errors.As(err, &syntax) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want a SyntaxError with %q", err, tt.want)
 			}
-			s := &Scan{in: &input{at: onwards{tt.source()}}, workers: 2, chunkSize: chunkSize}
+			s := &Scan{in: &input{at: onwards{tt.source()}}, workers: 2, chunkSize: chunkSize, every: placeEvery}
 			again := s.Each(context.Background(), func(*Event) error { return nil })
 			if fmt.Sprint(again) != fmt.Sprint(err) {
 				t.Errorf("a Scan ends with %v, want %v", again, err)

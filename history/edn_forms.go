@@ -115,34 +115,25 @@ func (f *forms) form(c byte, depth int) error {
 
 // unexpected returns the error of a byte that starts no form.
 func (f *forms) unexpected(c byte) error {
-	switch {
-	case c == ')' || c == ']' || c == '}':
+	if c == ')' || c == ']' || c == '}' {
 		return f.fail(f.pos, "unexpected %q: nothing that it closes is open here", c)
-	case c == 0 && f.opened > 0 && f.onlyZeros():
-		// A file system that lost power may leave zeros behind the last write.
-		return &CutError{Offset: f.opened}
 	}
-	return f.fail(f.pos, "unexpected byte 0x%02x (%q): this is not EDN text", c, c)
-}
-
-func (f *forms) onlyZeros() bool {
-	// What was read stays where it is: the error needs it.
-	for i := f.pos; i < f.end; i++ {
-		if f.buf[i] != 0 {
-			return false
-		}
+	err := f.fail(f.pos, "unexpected byte 0x%02x (%q): this is not EDN text", c, c)
+	if c != 0 || f.opened == 0 {
+		return err
 	}
-	rest := make([]byte, 4096)
+	// A file system that lost power may leave zeros behind the last write.
+	f.limit = 0
 	for {
-		n, err := f.source.Read(rest)
-		for _, c := range rest[:n] {
-			if c != 0 {
-				return false
-			}
+		c, ok := f.peek()
+		if !ok {
+			return f.ended()
 		}
-		if err != nil {
-			return err == io.EOF
+		if c != 0 {
+			return err
 		}
+		f.pos++
+		f.start = f.pos
 	}
 }
 

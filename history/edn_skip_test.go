@@ -27,6 +27,7 @@ func TestSkip(t *testing.T) {
 		{"namespaced", "#:n{:index 0 :x}\n#:n{:_/index 1}", "1", 1, "line 1, column 16"},
 		{"comment in between", "{:index 0 :x}\n; {:index 1}\n#_ {:index 2}\n{:index 3}", "3", 1, "line 1"},
 		{"CRLF", "{:index 0 :x}\r\n{:index 1}\r\n", "1", 1, "line 1"},
+		{"zeros", "{:index 0}\n{:index 1, :x \x00\x00\x00\x00\n{:index 2}\n", "0 2", 1, "line 2, column 15 (byte 25): unexpected byte 0x00"},
 		{"binary", "{:index 0 :x \x01}\n{:index 1}", "1", 1, "unexpected byte 0x01"},
 	}
 	for _, tt := range tests {

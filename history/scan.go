@@ -23,7 +23,8 @@ type Scan struct {
 	workers int
 	close   func() error
 
-	chunkSize int
+	chunkSize int // for tests, as is every
+	every     int // ops between two places
 
 	count   int
 	cut     *CutError
@@ -61,7 +62,7 @@ func NewScan(r io.Reader, o ScanOptions) (*Scan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Scan{in: in, workers: o.Workers, close: in.close, chunkSize: chunkSize}, nil
+	return &Scan{in: in, workers: o.Workers, close: in.close, chunkSize: chunkSize, every: placeEvery}, nil
 }
 
 // Close gives back the file.

@@ -66,7 +66,7 @@ func BenchmarkScan(b *testing.B) {
 				b.ReportAllocs()
 				ops := 0
 				for b.Loop() {
-					s := &Scan{in: &input{at: bytes.NewReader(in.text)}, workers: workers, chunkSize: chunkSize}
+					s := &Scan{in: &input{at: bytes.NewReader(in.text)}, workers: workers, chunkSize: chunkSize, every: placeEvery}
 					if err := s.Each(context.Background(), func(e *Event) error { return nil }); err != nil {
 						b.Fatal(err)
 					}

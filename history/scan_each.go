@@ -50,7 +50,7 @@ func (to *events) op(op *Op, offset int64) error {
 
 func (to *events) event(e *Event, offset int64) error {
 	e.Position = to.s.count
-	if e.Position%placeEvery == 0 {
+	if e.Position%to.s.every == 0 {
 		to.s.places = append(to.s.places, offset)
 	}
 	to.s.count++

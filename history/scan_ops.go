@@ -75,7 +75,7 @@ type rereader struct {
 }
 
 func (a *rereader) op(position int) (Op, error) {
-	if place := position / placeEvery; a.r == nil || place > a.next/placeEvery {
+	if place := position / a.s.every; a.r == nil || place > a.next/a.s.every {
 		if err := a.jump(place); err != nil {
 			return Op{}, err
 		}
@@ -112,7 +112,7 @@ func (a *rereader) jump(place int) error {
 	}
 	a.r = newEDNReader(a.text)
 	a.r.buf = buf
-	a.next = place * placeEvery
+	a.next = place * a.s.every
 	a.r.skips = true
 	if place > 0 {
 		a.r.begun, a.r.some, a.r.indent = true, true, a.s.indent

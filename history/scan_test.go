@@ -122,6 +122,9 @@ func checkScan(text []byte, workers, size int) error {
 	}
 	defer s.Close()
 	s.chunkSize = size
+	if size < 1000 {
+		s.every = 1 + size%5
+	}
 	head, err := s.Head(3)
 	if len(head.Ops) != min(3, len(h.Ops)) || err != nil && len(h.Ops) >= 3 {
 		return fmt.Errorf("head of %d ops, error %v; the history has %d", len(head.Ops), err, len(h.Ops))
@@ -222,12 +225,15 @@ func layouts() *rapid.Generator[string] {
 		if shape != "" {
 			text += shape[len(shape)-1:] + rapid.SampledFrom([]string{"", "\n", " ; end", "\n{:index 1}"}).Draw(t, "end")
 		}
-		switch damage := rapid.IntRange(0, 9).Draw(t, "damage"); {
-		case damage == 0:
-			text = text[:rapid.IntRange(0, len(text)).Draw(t, "cut")]
-		case damage == 1:
+		for range rapid.IntRange(-3, 3).Draw(t, "damages") {
 			at := rapid.IntRange(0, len(text)).Draw(t, "at")
-			text = text[:at] + rapid.SampledFrom([]string{"]", "}", ")", "{", "\"", "\x00", ":weird key", ";", "x", "#<a b>", "\n"}).Draw(t, "junk") + text[at:]
+			text = text[:at] + rapid.SampledFrom([]string{"]", "}", ")", "{", "\"", "\x00", "\x00\x00\x00", ":weird key", ";", "x", "#<a b>", "\n"}).Draw(t, "junk") + text[at:]
+		}
+		switch rapid.IntRange(0, 9).Draw(t, "end") {
+		case 0:
+			text = text[:rapid.IntRange(0, len(text)).Draw(t, "cut")]
+		case 1:
+			text += "\x00\x00\x00"
 		}
 		return text
 	})

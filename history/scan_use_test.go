@@ -81,7 +81,7 @@ func TestScanLeavesNothing(t *testing.T) {
 	text := registers(20_000)
 	before := runtime.NumGoroutine()
 	for stop := range 50 {
-		s := &Scan{in: &input{at: bytes.NewReader(text)}, workers: 3, chunkSize: 1000}
+		s := &Scan{in: &input{at: bytes.NewReader(text)}, workers: 3, chunkSize: 1000, every: placeEvery}
 		enough := errors.New("enough")
 		err := s.Each(context.Background(), func(e *Event) error {
 			if e.Position == 300*stop {
@@ -228,7 +228,7 @@ func TestScanMemory(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	before, most := m.HeapInuse, uint64(0)
-	s := &Scan{in: &input{at: in}, workers: maxWorkers, chunkSize: chunkSize}
+	s := &Scan{in: &input{at: in}, workers: maxWorkers, chunkSize: chunkSize, every: placeEvery}
 	err := s.Each(context.Background(), func(e *Event) error {
 		if e.Position%10_000 == 0 {
 			runtime.ReadMemStats(&m)

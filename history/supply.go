@@ -69,15 +69,15 @@ func (s *supply) work() {
 		case <-s.quit:
 			return
 		case c := <-s.free:
-			if !s.make(c) {
+			if !s.fill(c) {
 				return
 			}
 		}
 	}
 }
 
-// make makes c the next chunk and parses it; false at the end of the text.
-func (s *supply) make(c *chunk) bool {
+// fill makes c the next chunk and parses it; false at the end of the text.
+func (s *supply) fill(c *chunk) bool {
 	if !s.claim(c) {
 		return false
 	}
@@ -94,7 +94,11 @@ func (s *supply) claim(c *chunk) bool {
 	if s.err != nil {
 		return false
 	}
-	if want := len(s.carry) + s.size + padding; len(c.padded) < want {
+	size := s.size
+	if s.base == 0 {
+		size = min(max(size, len(byteOrderMark)), firstChunk)
+	}
+	if want := len(s.carry) + size + padding; len(c.padded) < want {
 		c.padded = make([]byte, want)
 	}
 	n := copy(c.padded, s.carry)
@@ -142,14 +146,17 @@ func (s *supply) next() *chunk {
 			s.await(c)
 			return c
 		case c = <-s.free:
-			s.make(c) // or the text is at its end, and order is closed
+			s.fill(c) // or the text is at its end, and order is closed
 		}
 	}
 }
 
 // await parses other chunks until c is parsed.
 func (s *supply) await(c *chunk) {
-	for c != nil {
+	if c == nil {
+		return
+	}
+	for {
 		select {
 		case <-c.parsed:
 			return
@@ -159,7 +166,7 @@ func (s *supply) await(c *chunk) {
 		case <-c.parsed:
 			return
 		case other := <-s.free:
-			if !s.make(other) {
+			if !s.fill(other) {
 				<-c.parsed
 				return
 			}

@@ -83,24 +83,9 @@ func (r *recorder) tell(ctx context.Context, p *part, f finding) story {
 	}
 	s.calls = shrink(ctx, p, r.options, f)
 	o := r.options
-	o.Work = explainWork / 10
-	q := compile(p.only(s.calls), nil)
-	d := newDepth(q, newBudget(ctx, o))
-	d.keep = true
-	d.run(o.Work, o.Work)
-	for _, t := range d.best {
-		s.order = append(s.order, q.calls[t.call])
-	}
-	s.state = q.table.m.describe(d.bestState)
-	if d.bestAt < len(q.events) {
-		s.culprit = q.calls[q.events[d.bestAt]>>1]
-	}
-	for _, n := range d.bestOpen {
-		next, _ := q.table.next(d.bestState, q.class[n])
-		if next == illegal {
-			s.blocked = append(s.blocked, blocked{q.calls[n], q.table.m.why(d.bestState, q.class[n])})
-		}
-	}
+	o.Work = explainWork
+	l := longest(p.only(s.calls), newBudget(ctx, o))
+	s.order, s.state, s.culprit, s.blocked = l.calls, l.machine.describe(l.state), l.stop, l.blocked()
 	if s.culprit >= 0 {
 		s.failed = r.failedSource(p, s.culprit)
 	}
@@ -124,7 +109,7 @@ func (r *recorder) failedSource(p *part, culprit int32) int32 {
 			return int32(i)
 		}
 		for _, text := range brought(r.op(c)) {
-			if r.spec.sourced && len(text) > 0 && strings.Contains(result, text) {
+			if text != "" && mentions(result, text) {
 				return int32(i)
 			}
 		}

@@ -95,8 +95,14 @@ func (f *frontier) begin(n int32) {
 		return
 	}
 	t := f.q.table
+	spare := f.q.spare != nil && f.q.spare[n]
 	for i := range f.now.len() {
 		v := f.now.at(i)
+		if spare {
+			f.q.put(f.sparing(v), n)
+			f.spared = true
+			continue
+		}
 		if !t.holds(int32(v[0]), class) {
 			continue
 		}

@@ -136,7 +136,7 @@ func (r *recorder) summary(ctx context.Context, src history.Source, parts []*par
 		}
 	case gaveUp != "":
 		res.Reason = gaveUp
-	case res.Facts == 0 && r.options.EmptyValid && r.tried > 0:
+	case res.Facts == 0 && r.options.EmptyValid && (r.tried > 0 || len(r.others) == 0):
 		res.Verdict, res.Facts = checker.Valid, 1
 		res.Reason = "nothing happened, so nothing went wrong"
 	case res.Facts == 0:

@@ -1,7 +1,9 @@
 package object
 
 import (
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,92 +24,193 @@ func piece(v history.Value) string {
 	return v.String()
 }
 
-// cell is the state of one key, as a number of texts.
-func (t *texts) cell(state int32, f string, arg, result history.Value, known bool) (int32, bool) {
-	switch f {
-	case "put":
-		return t.join(0, piece(arg)), true
-	case "append":
-		return t.join(state, piece(arg)), true
-	}
-	return state, !known || t.is(state, piece(result))
-}
-
 func isGet(op Op) bool { return op.F == "get" }
 
 // kvCell returns the model of one key of a store: :put replaces its text, :append
 // lengthens it, :get returns it; it is "" before.
-func kvCell() Model[int32] {
-	t := newTexts()
-	return Model[int32]{
-		Name: "kv", Ops: kvOps(), Pure: isGet,
-		Step: func(state int32, op Op) (int32, bool) {
-			return t.cell(state, op.F, op.Arg, op.Result, op.Type == history.OK)
-		},
-		Describe: func(state int32) string { return strconv.Quote(short(t.text(state))) },
-		Why: func(state int32, op Op) string {
-			return fmt.Sprintf("gets %s, but the value is %s", short(op.Result.String()), strconv.Quote(short(t.text(state))))
-		},
-		traits: traits{keyed: true, sourced: true, needless: unread(func(v history.Value) string { return piece(v) })},
-	}
-}
-
-// kvWhole returns the model of a whole store, whose values keep their keys.
-func kvWhole() Model[string] {
-	t, keys := newTexts(), &numbers{}
-	split := func(v history.Value) (key, value history.Value) {
-		if e := v.Elems(); len(e) == 2 {
-			return e[0], e[1]
-		}
-		return v, history.Value{}
-	}
-	find := func(state string, key int32) (cell int32, at int) {
-		for i := 0; i < len(state)/4; i += 2 {
-			switch k := unpack(state, i); {
-			case k == key:
-				return unpack(state, i+1), i
-			case k > key:
-				return 0, i
-			}
-		}
-		return 0, len(state) / 4
-	}
+func kvCell() Model[string] {
 	return Model[string]{
 		Name: "kv", Ops: kvOps(), Pure: isGet,
 		Step: func(state string, op Op) (string, bool) {
-			k, arg := split(op.Arg)
-			_, result := split(op.Result)
+			switch op.F {
+			case "put":
+				return piece(op.Arg), true
+			case "append":
+				return state + piece(op.Arg), true
+			}
+			return state, op.Type != history.OK || state == piece(op.Result)
+		},
+		Describe: func(state string) string { return strconv.Quote(short(state)) },
+		Why: func(state string, op Op) string {
+			return fmt.Sprintf("gets %s, but the value is %s", short(op.Result.String()), strconv.Quote(short(state)))
+		},
+		traits: traits{keyed: true, tailor: tailorCell, needless: unread(piece)},
+	}
+}
+
+// tailorCell returns the machine of one key for those operations.
+func tailorCell(ops []Op) *machine {
+	var results []string
+	for _, op := range ops {
+		if op.F == "get" && op.Type == history.OK {
+			results = append(results, piece(op.Result))
+		}
+	}
+	c := newCells(results)
+	m := newMachine(Model[cell]{
+		Init: c.start(),
+		Step: func(s cell, op Op) (cell, bool) {
+			switch op.F {
+			case "put":
+				return c.join(c.start(), piece(op.Arg)), true
+			case "append":
+				return c.join(s, piece(op.Arg)), true
+			}
+			return s, op.Type != history.OK || c.is(s, piece(op.Result))
+		},
+	}, ops)
+	return m
+}
+
+// pairOf splits [key value].
+func pairOf(v history.Value) (key, value history.Value) {
+	if e := v.Elems(); len(e) == 2 {
+		return e[0], e[1]
+	}
+	return v, history.Value{}
+}
+
+// kvWhole returns the model of a whole store, whose values keep their keys. A
+// state is a row of keys, as numbers, and their texts.
+func kvWhole() Model[string] {
+	texts, keys := &numbers{}, &numbers{}
+	text := func(state string, at int) string { return texts.value(unpack(state, at+1)).Text() }
+	return Model[string]{
+		Name: "kv", Ops: kvOps(), Pure: isGet,
+		Step: func(state string, op Op) (string, bool) {
+			k, arg := pairOf(op.Arg)
+			_, result := pairOf(op.Result)
 			key := keys.number(k)
-			cell, at := find(state, key)
-			next, ok := t.cell(cell, op.F, arg, result, op.Type == history.OK)
-			if !ok || next == cell {
-				return state, ok
+			at, has := findKey(state, key)
+			old := ""
+			if has {
+				old = text(state, at)
 			}
-			// A key whose text is "" is absent.
-			rest := state[4*at:]
-			if cell != 0 {
-				rest = rest[8:]
+			switch op.F {
+			case "get":
+				return state, op.Type != history.OK || old == piece(result)
+			case "append":
+				return putKey(state, key, texts.number(history.Text(old+piece(arg)))), true
 			}
-			if next == 0 {
-				return state[:4*at] + rest, true
-			}
-			return state[:4*at] + pack(key) + pack(next) + rest, true
+			return putKey(state, key, texts.number(history.Text(piece(arg)))), true
 		},
 		Describe: func(state string) string {
 			var parts []string
 			for i := 0; i < len(state)/4; i += 2 {
-				parts = append(parts, fmt.Sprintf("%s: %q", keys.value(unpack(state, i)), short(t.text(unpack(state, i+1)))))
+				parts = append(parts, fmt.Sprintf("%s: %q", keys.value(unpack(state, i)), short(text(state, i))))
 			}
 			return "{" + strings.Join(parts, ", ") + "}"
 		},
 		Why: func(state string, op Op) string {
-			k, _ := split(op.Arg)
-			_, result := split(op.Result)
-			cell, _ := find(state, keys.number(k))
-			return fmt.Sprintf("gets %s, but the value of %s is %s", short(result.String()), k, strconv.Quote(short(t.text(cell))))
+			k, _ := pairOf(op.Arg)
+			_, result := pairOf(op.Result)
+			old := ""
+			if at, has := findKey(state, keys.number(k)); has {
+				old = text(state, at)
+			}
+			return fmt.Sprintf("gets %s, but the value of %s is %s", short(result.String()), k, strconv.Quote(short(old)))
 		},
-		traits: traits{sourced: true, needless: unread(func(v history.Value) string { _, value := split(v); return piece(value) })},
+		traits: traits{tailor: tailorWhole, needless: unread(func(v history.Value) string {
+			_, value := pairOf(v)
+			return piece(value)
+		})},
 	}
+}
+
+// findKey returns where key is in a row of pairs of numbers, or belongs.
+func findKey(state string, key int32) (at int, has bool) {
+	for at = 0; at < len(state)/4; at += 2 {
+		if k := unpack(state, at); k >= key {
+			return at, k == key
+		}
+	}
+	return at, false
+}
+
+// putKey gives key a value in a row of pairs of numbers.
+func putKey(state string, key, value int32) string {
+	at, has := findKey(state, key)
+	rest := state[4*at:]
+	if has {
+		rest = rest[8:]
+	}
+	return state[:4*at] + pack(key) + pack(value) + rest
+}
+
+// tailorWhole returns the machine of a whole store for those operations: a state
+// is a row of cells, one for each key.
+func tailorWhole(ops []Op) *machine {
+	const wide = 12
+	place := make(map[string]int)
+	var results [][]string
+	var of []int // place of each operation's key
+	for _, op := range ops {
+		k, _ := pairOf(op.Arg)
+		at, ok := place[k.Key()]
+		if !ok {
+			at = len(results)
+			place[k.Key()] = at
+			results = append(results, nil)
+		}
+		of = append(of, at)
+		if op.F == "get" && op.Type == history.OK {
+			_, v := pairOf(op.Result)
+			results[at] = append(results[at], piece(v))
+		}
+	}
+	each := make([]*cells, len(results))
+	start := make([]byte, 0, wide*len(each))
+	put := func(dst []byte, s cell) []byte {
+		dst = binary.BigEndian.AppendUint32(dst, uint32(s.lo))
+		dst = binary.BigEndian.AppendUint32(dst, uint32(s.hi))
+		return binary.BigEndian.AppendUint32(dst, uint32(s.n))
+	}
+	for i := range each {
+		each[i] = newCells(results[i])
+		start = put(start, each[i].start())
+	}
+	class := int32(0)
+	m := newMachine(Model[string]{
+		Init: string(start),
+		Step: func(state string, op Op) (string, bool) {
+			at := of[class]
+			c, from := each[at], wide/4*at
+			s := cell{unpack(state, from), unpack(state, from+1), unpack(state, from+2)}
+			_, arg := pairOf(op.Arg)
+			_, result := pairOf(op.Result)
+			next := s
+			switch op.F {
+			case "get":
+				return state, op.Type != history.OK || c.is(s, piece(result))
+			case "put":
+				next = c.join(c.start(), piece(arg))
+			case "append":
+				next = c.join(s, piece(arg))
+			}
+			if next == s {
+				return state, true
+			}
+			row := []byte(state)
+			put(row[:wide*at], next)
+			return string(row), true
+		},
+	}, ops)
+	step := m.step
+	m.step = func(dst []int32, state, of int32) []int32 {
+		class = of
+		return step(dst, state, of)
+	}
+	return m
 }
 
 // unread finds the puts and appends in doubt whose text no get returned a part
@@ -115,29 +218,26 @@ func kvWhole() Model[string] {
 // since it would have returned the text.
 func unread(textOf func(history.Value) string) func(p *part) []bool {
 	return func(p *part) []bool {
-		var out []bool
-		var results []string
-		for i, ev := range p.events {
+		doubt := func(ev uint32) bool {
 			c := &p.r.calls[ev>>1]
-			if ev&1 == 1 || c.end != never || p.r.names[c.f] == "get" {
+			return ev&1 == 0 && c.end == never && p.r.names[c.f] != "get"
+		}
+		if !slices.ContainsFunc(p.events, doubt) {
+			return nil
+		}
+		var results []string
+		for _, ev := range p.events {
+			if g := &p.r.calls[ev>>1]; ev&1 == 1 && p.r.names[g.f] == "get" {
+				results = append(results, textOf(p.r.values.value(g.res)))
+			}
+		}
+		out := make([]bool, len(p.events))
+		for i, ev := range p.events {
+			if !doubt(ev) {
 				continue
 			}
-			if out == nil {
-				out = make([]bool, len(p.events))
-				for _, ev := range p.events {
-					if g := &p.r.calls[ev>>1]; ev&1 == 1 && p.r.names[g.f] == "get" {
-						results = append(results, textOf(p.r.values.value(g.res)))
-					}
-				}
-			}
-			text := textOf(p.r.values.value(c.arg))
-			out[i] = text != ""
-			for _, got := range results {
-				if strings.Contains(got, text) {
-					out[i] = false
-					break
-				}
-			}
+			text := textOf(p.r.values.value(p.r.calls[ev>>1].arg))
+			out[i] = text != "" && !slices.ContainsFunc(results, func(got string) bool { return strings.Contains(got, text) })
 		}
 		return out
 	}

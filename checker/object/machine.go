@@ -19,32 +19,48 @@ type machine struct {
 func newMachine[S any](m Model[S], ops []Op) *machine {
 	var states []S
 	bytes := int64(0)
-	number := func(S) int32 { return 0 }
-	if m.Key != nil {
+	var number func(S) int32
+	add := func(s S, extra int) int32 {
+		states = append(states, s)
+		bytes += int64(extra) + 2*int64(unsafe.Sizeof(s)) + 48
+		return int32(len(states) - 1)
+	}
+	switch {
+	case m.Key != nil:
 		known := make(map[string]int32)
 		number = func(s S) int32 {
 			key := m.Key(s)
 			id, ok := known[key]
 			if !ok {
-				id = int32(len(states))
+				id = add(s, 2*len(key))
 				known[key] = id
-				states = append(states, s)
-				bytes += int64(2*len(key)) + int64(unsafe.Sizeof(s)) + 48
 			}
 			return id
 		}
-	} else {
+	case m.equal != nil:
+		known := make(map[uint64][]int32)
+		number = func(s S) int32 {
+			key := uint64(0)
+			if m.hash != nil {
+				key = m.hash(s)
+			}
+			for _, id := range known[key] {
+				if m.equal(states[id], s) {
+					return id
+				}
+			}
+			id := add(s, 64)
+			known[key] = append(known[key], id)
+			return id
+		}
+	default:
 		known := make(map[any]int32)
 		number = func(s S) int32 {
 			id, ok := known[s]
 			if !ok {
-				id = int32(len(states))
+				text, _ := any(s).(string)
+				id = add(s, len(text))
 				known[s] = id
-				states = append(states, s)
-				bytes += 2*int64(unsafe.Sizeof(s)) + 48
-				if text, isText := any(s).(string); isText {
-					bytes += int64(len(text))
-				}
 			}
 			return id
 		}

@@ -46,6 +46,9 @@ type Model[S any] struct {
 	Why func(state S, op Op) string
 
 	traits traits
+	// Porcupine's way to tell states apart.
+	equal func(a, b S) bool
+	hash  func(S) uint64
 }
 
 // Op is one operation as a model sees it. With keys, both values are without it.
@@ -68,8 +71,8 @@ type Options struct {
 	NilAny bool
 	// Initial is the state before the first operation, for the models that say so.
 	Initial history.Value
-	// EmptyValid: a history in which clients did try operations of this model, and
-	// none of them completed, is Valid instead of Unknown.
+	// EmptyValid: a history in which none of the operations of this model completed
+	// is Valid instead of Unknown, unless clients did nothing but others.
 	EmptyValid bool
 	// Work limits the steps of the search of one key; 0 is 200 million, some tens of
 	// seconds.
@@ -113,11 +116,11 @@ type traits struct {
 	start    int64  // of a counter
 	keyed    bool   // values are [key value] whatever the options say
 	collects string // the operation whose result is a whole collection
-	sourced  bool   // results are made of arguments, so an explanation keeps those
 	elements bool   // operation 0 puts and 1 takes an element, the others do not care
 	monitor  func(*part) (finding, bool)
-	split    func(*part) []*part // into parts that do not see each other
-	needless func(*part) []bool  // of each op in doubt whether it may be left out
+	split    func(*part) []*part     // into parts that do not see each other
+	tailor   func(ops []Op) *machine // with no more states than those operations tell apart
+	needless func(*part) []bool      // of each op in doubt whether it may be left out
 }
 
 // spec is a Model without its type of states.
@@ -127,7 +130,7 @@ type spec struct {
 	fails     bool
 	pure      func(Op) bool
 	partition func(Op) history.Value
-	machine   func(ops []Op) *machine
+	machine   func(ops []Op) *machine // as the model has it, for people
 	traits
 }
 

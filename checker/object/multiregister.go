@@ -45,32 +45,15 @@ func microOps(v history.Value) []microOp {
 func multiRegister(initial history.Value, nilAny bool) Model[string] {
 	values := &numbers{}
 	start := ""
-	put := func(state string, key, value int32) string {
-		i := 0
-		for ; i < len(state)/4; i += 2 {
-			if k := unpack(state, i); k >= key {
-				if k == key {
-					return state[:4*i+4] + pack(value) + state[4*i+8:]
-				}
-				break
-			}
-		}
-		if value == 0 {
-			return state
-		}
-		return state[:4*i] + pack(key) + pack(value) + state[4*i:]
-	}
 	get := func(state string, key int32) int32 {
-		for i := 0; i < len(state)/4; i += 2 {
-			if unpack(state, i) == key {
-				return unpack(state, i+1)
-			}
+		if at, has := findKey(state, key); has {
+			return unpack(state, at+1)
 		}
 		return 0
 	}
 	if e := initial.Elems(); initial.Kind() == history.Map {
 		for i := 0; i+1 < len(e); i += 2 {
-			start = put(start, values.number(e[i]), values.number(e[i+1]))
+			start = putKey(start, values.number(e[i]), values.number(e[i+1]))
 		}
 	}
 	// run does a transaction; bad is a read that does not fit.
@@ -83,7 +66,7 @@ func multiRegister(initial history.Value, nilAny bool) Model[string] {
 			key, value := values.number(m.key), values.number(m.value)
 			switch {
 			case m.write:
-				state = put(state, key, value)
+				state = putKey(state, key, value)
 			case op.Type == history.OK && get(state, key) != value && !(nilAny && value == 0):
 				return state, &m, get(state, key)
 			}
@@ -120,7 +103,7 @@ func multiRegister(initial history.Value, nilAny bool) Model[string] {
 			}
 			return fmt.Sprintf("reads %s from %s, but that holds %s", bad.value, bad.key, values.value(holds))
 		},
-		traits: traits{sourced: true, split: byRegisters, needless: unreadTxns(nilAny)},
+		traits: traits{split: byRegisters, needless: unreadTxns(nilAny)},
 	}
 }
 

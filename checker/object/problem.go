@@ -14,15 +14,16 @@ type problem struct {
 	calls  []int32 // index of each among the recorder's
 	class  []int32
 	end    []int32 // index of the event at which it ends, or never
+	spare  []bool  // nil, or whether each may as well not have happened
 	slot   []int32
 	words  int // of 64 bits, for all slots
 	ops    []Op
 	table  *table
 }
 
-// compile makes the problem of p. relaxed calls are in doubt, whatever came of
-// them, but keep the result that is known.
-func compile(p *part, relaxed func(call int32) bool) *problem {
+// compile makes the problem of p. Spare calls, where some are named, need not have
+// happened; only the frontier can do that.
+func compile(p *part, spare map[int32]bool) *problem {
 	type shape struct {
 		arg, res int32
 		f        uint16
@@ -54,7 +55,7 @@ func compile(p *part, relaxed func(call int32) bool) *problem {
 			}
 			continue
 		}
-		open := c.end == never || relaxed != nil && relaxed(id)
+		open := c.end == never
 		s := shape{c.arg, c.res, c.f, c.how}
 		class, ok := classes[s]
 		if !ok {
@@ -76,6 +77,9 @@ func compile(p *part, relaxed func(call int32) bool) *problem {
 			end = 0 // until it is known
 		}
 		q.end = append(q.end, end)
+		if spare != nil {
+			q.spare = append(q.spare, spare[id])
+		}
 		slot := slots
 		if last := len(free) - 1; last >= 0 {
 			slot, free = free[last], free[:last]
@@ -86,7 +90,11 @@ func compile(p *part, relaxed func(call int32) bool) *problem {
 		q.events = append(q.events, uint32(n)<<1)
 	}
 	q.words = max(1, int(slots+63)/64)
-	q.table = newTable(p.r.spec.machine(q.ops), pure)
+	build := p.r.spec.machine
+	if tailor := p.r.spec.tailor; tailor != nil {
+		build = tailor
+	}
+	q.table = newTable(build(q.ops), pure)
 	if p.r.spec.pure == nil && !p.r.options.blind {
 		q.table.inferPure()
 	}

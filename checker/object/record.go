@@ -157,6 +157,10 @@ func (r *recorder) complete(c *call, e *history.Event) {
 			return
 		}
 	}
+	// What came of it may have a name of its own, as a cas that missed.
+	if f, known := r.f(e.F); known {
+		c.f = f
+	}
 	c.how, c.end, c.res = e.Type, int32(e.Position), r.result(c.key, c.f, value)
 }
 

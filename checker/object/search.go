@@ -17,13 +17,12 @@ const (
 // search decides p by search: first depth-first while that gets on, then by the
 // frontier with half of what is left, then depth-first to the limit.
 func search(ctx context.Context, p *part, o Options) finding {
-	return searchRelaxed(ctx, p, o, nil)
+	return solve(ctx, p, compile(p, nil), o)
 }
 
-// searchRelaxed is search with some calls in doubt that were not.
-func searchRelaxed(ctx context.Context, p *part, o Options, relaxed func(call int32) bool) finding {
+// solve decides the problem q of p.
+func solve(ctx context.Context, p *part, q *problem, o Options) finding {
 	b := newBudget(ctx, o)
-	q := compile(p, relaxed)
 	f := finding{by: "depth-first"}
 	var ok, done bool
 	at := 0

@@ -100,7 +100,7 @@ func setModel() Model[string] {
 			}
 			return fmt.Sprintf("says %v to %s %s, but that %s in the set", said, op.F, element(op), not)
 		},
-		traits: traits{collects: "read", sourced: true, monitor: monitorSet, split: byMember, needless: unseen},
+		traits: traits{collects: "read", monitor: monitorSet, split: byMember, needless: unseen},
 	}
 }
 

@@ -11,76 +11,124 @@ import (
 
 // explainWork bounds the steps of all searches for one explanation. It is work
 // and not time, so that a history has the same witness everywhere.
-const explainWork = 10_000_000
+const explainWork = 4_000_000
 
 // shrinker looks for few calls that are not linearizable by themselves, and that
-// are so for the reason for which all of them are not. Leaving out a call that
-// changes nothing is harmless. A call that changes the object may have been what
-// another one saw, and without it that one would be impossible for no good reason:
-// so it goes only together with what took its element, or if nobody saw it, or if
-// the rest is impossible even if it happened at any time since it began, or never.
+// are so for the reason for which all of them are not. To leave out a call that
+// changes nothing is harmless. To leave out one that changes the object may make
+// others impossible for no good reason. So it may go only if the rest fails even
+// where it and all that went before it may have happened or not, each in its own
+// time; and if the rest by itself fails at the same place.
 type shrinker struct {
-	ctx     context.Context
-	p       *part
-	o       Options
-	work    int64
-	stop    int32          // what a search last stopped at
-	keep    []int32        // calls
-	relaxed map[int32]bool // calls that went, and may have happened or not
+	ctx   context.Context
+	p     *part
+	o     Options
+	work  int64
+	stop  int32          // what a search last stopped at
+	keep  []int32        // calls, sorted
+	spare map[int32]bool // calls that went
 }
 
 // shrink returns few calls of p that are not linearizable by themselves.
 func shrink(ctx context.Context, p *part, o Options, f finding) []int32 {
-	s := &shrinker{ctx: ctx, p: p, o: o, work: explainWork, keep: f.calls, relaxed: make(map[int32]bool)}
-	if calls, bad := s.fails(f.calls, nil); bad {
-		s.keep = calls
-	} else {
-		return f.calls // no work left for it
+	s := &shrinker{ctx: ctx, p: p, o: o, work: explainWork, keep: f.calls, spare: make(map[int32]bool)}
+	slices.Sort(s.keep)
+	calls, bad := s.fails(s.keep, nil)
+	if !bad {
+		return s.keep // no work left for it
 	}
+	s.keep = calls
 	s.p = p.only(s.keep)
 	for before := 0; before != len(s.keep) && s.work > 0; {
 		before = len(s.keep)
 		s.drop(s.units())
 	}
+	if !p.r.spec.elements {
+		s.dropAlike()
+		s.addSources()
+	}
 	return s.keep
 }
 
-// fails reports whether calls are not linearizable, and which of them suffice.
-func (s *shrinker) fails(calls []int32, relaxed map[int32]bool) (those []int32, bad bool) {
-	q := s.p.choose(func(c int32) bool {
-		_, ok := slices.BinarySearch(calls, c)
-		return ok || relaxed[c]
-	})
-	s.work -= int64(len(q.events))
-	if s.work < 0 {
-		return nil, false
+// fewCalls is how many calls are few enough.
+const fewCalls = 8
+
+// dropAlike leaves out calls without which the longest order still ends in the
+// same state, with the same call that cannot come next: as an acquire and the
+// release that undoes it.
+func (s *shrinker) dropAlike() {
+	if len(s.keep) <= fewCalls {
+		return
 	}
-	var f finding
-	ok := false
-	if q.r.spec.elements {
-		f, ok = q.r.spec.monitor(q)
-	}
+	stop, state, ok := s.standstill(s.keep)
 	if !ok {
-		o := s.o
-		o.Work = min(s.work, o.Work)
-		f = searchRelaxed(s.ctx, q, o, func(c int32) bool { return relaxed[c] })
-		s.work -= f.steps
-		if f.verdict == checker.Invalid {
-			s.stop = f.stop
-			slices.Sort(f.calls)
-			f.calls = slices.DeleteFunc(f.calls, func(c int32) bool { return relaxed[c] })
-			return f.calls, true
+		return
+	}
+	for size := len(s.keep) / 2; size > 0; size /= 2 {
+		step := size
+		if size <= 4 {
+			step = 1
 		}
+		for from := 0; from+size <= len(s.keep) && s.work > 0; {
+			rest := slices.Delete(slices.Clone(s.keep), from, from+size)
+			if at, as, ok := s.standstill(rest); ok && at == stop && as == state {
+				s.keep = rest
+			} else {
+				from += step
+			}
+		}
+	}
+}
+
+// standstill returns where the longest order of calls stops, and the state then.
+func (s *shrinker) standstill(calls []int32) (stop int32, state string, ok bool) {
+	o := s.o
+	o.Work = min(max(s.work, 0), o.Work)
+	b := newBudget(s.ctx, o)
+	l := longest(s.p.only(calls), b)
+	s.work -= b.steps + int64(len(s.p.events))
+	if !l.done || l.stop < 0 {
+		return 0, "", false
+	}
+	return l.stop, l.machine.describe(l.state), true
+}
+
+// fails reports whether calls are not linearizable, whatever became of the spare
+// ones, and which of them suffice.
+func (s *shrinker) fails(calls []int32, spare map[int32]bool) (those []int32, bad bool) {
+	p := s.p.choose(func(c int32) bool {
+		_, ok := slices.BinarySearch(calls, c)
+		return ok || spare[c]
+	})
+	if s.work -= int64(len(p.events)); s.work < 0 {
 		return nil, false
 	}
+	if p.r.spec.elements {
+		if f, ok := p.r.spec.monitor(p); ok {
+			if f.verdict != checker.Invalid {
+				return nil, false
+			}
+			// What a monitor names must fail by itself, or else all of it is kept.
+			if again, ok := p.r.spec.monitor(p.only(f.calls)); ok && again.verdict == checker.Invalid {
+				return f.calls, true
+			}
+			return calls, true
+		}
+	}
+	o := s.o
+	o.Work = min(s.work, o.Work)
+	if len(spare) > 0 {
+		o.only = frontierOnly
+	}
+	f := solve(s.ctx, p, compile(p, spare), o)
+	s.work -= f.steps
 	if f.verdict != checker.Invalid {
 		return nil, false
 	}
-	// What a monitor names must fail by itself, or else all of it is kept.
-	if again, ok := q.r.spec.monitor(q.only(f.calls)); ok && again.verdict == checker.Invalid {
-		return f.calls, true
-	}
-	return calls, true
+	s.stop = f.stop
+	f.calls = slices.DeleteFunc(f.calls, func(c int32) bool { return spare[c] })
+	slices.Sort(f.calls)
+	return f.calls, true
 }
 
 // unit is some calls that can be left out together, and whether that is harmless.
@@ -92,60 +140,146 @@ type unit struct {
 // units returns what can be tried, the earliest first.
 func (s *shrinker) units() []unit {
 	r := s.p.r
-	if r.spec.elements {
-		// A queue without an element is a queue of the others.
-		by := make(map[int32]int)
-		var out []unit
+	var out []unit
+	if !r.spec.elements {
 		for _, id := range s.keep {
-			c := &r.calls[id]
-			value := c.arg
-			if c.f == 1 {
-				if c.end == never {
-					continue // it may have taken what is missing
-				}
-				value = c.res
-			}
-			i, ok := by[value]
-			if value == 0 || !ok {
-				i = len(out)
-				out = append(out, unit{safe: true})
-				by[value] = i
-			}
-			out[i].calls = append(out[i].calls, id)
+			safe := r.spec.pure != nil && r.spec.pure(r.op(&r.calls[id]))
+			out = append(out, unit{[]int32{id}, safe})
 		}
 		return out
 	}
-	var out []unit
+	// A queue without an element is a queue of the others.
+	by := make(map[int32]int)
 	for _, id := range s.keep {
-		safe := r.spec.pure != nil && r.spec.pure(r.op(&r.calls[id]))
-		if !safe && s.sourced() && s.seen(id) {
-			continue
+		c := &r.calls[id]
+		value := c.arg
+		if c.f == 1 {
+			if c.end == never {
+				continue // it may have taken what is missing
+			}
+			value = c.res
 		}
-		out = append(out, unit{[]int32{id}, safe})
+		i, ok := by[value]
+		if value == 0 || !ok {
+			i = len(out)
+			out = append(out, unit{safe: true})
+			by[value] = i
+		}
+		out[i].calls = append(out[i].calls, id)
 	}
 	return out
 }
 
-// sourced reports whether results are made of arguments, so that seen tells.
-func (s *shrinker) sourced() bool { return s.p.r.spec.sourced }
-
-// seen reports whether the result of another call has what call id brought.
-func (s *shrinker) seen(id int32) bool {
-	r := s.p.r
-	texts := brought(r.op(&r.calls[id]))
-	for _, other := range s.keep {
-		c := &r.calls[other]
-		if other == id || c.how != history.OK || c.res == c.arg {
-			continue
-		}
-		got := r.op(c).Result.String()
-		for _, text := range texts {
-			if strings.Contains(got, text) {
-				return true
+// drop leaves out what it can, in ever smaller pieces.
+func (s *shrinker) drop(units []unit) {
+	for size := (len(units) + 1) / 2; size > 0; size /= 2 {
+		for from := 0; from < len(units) && s.work > 0; {
+			to := min(from+size, len(units))
+			if s.without(units[from:to]) {
+				units = slices.Delete(units, from, to)
+			} else {
+				from = to
 			}
 		}
 	}
-	return false
+}
+
+// without tries to do without some units.
+func (s *shrinker) without(units []unit) bool {
+	gone := make(map[int32]bool)
+	spare := make(map[int32]bool, len(s.spare))
+	for c := range s.spare {
+		spare[c] = true
+	}
+	for _, u := range units {
+		for _, c := range u.calls {
+			gone[c] = true
+			if !u.safe {
+				spare[c] = true
+			}
+		}
+	}
+	rest := slices.DeleteFunc(slices.Clone(s.keep), func(c int32) bool { return gone[c] })
+	if len(rest) == len(s.keep) {
+		return true // an earlier step left them out
+	}
+	if len(rest) == 0 {
+		return false
+	}
+	calls, bad := s.fails(rest, spare)
+	if !bad {
+		return false
+	}
+	if len(spare) > 0 {
+		stop := s.stop
+		if calls, bad = s.fails(calls, nil); !bad || s.stop != stop {
+			return false
+		}
+	}
+	s.keep, s.spare = calls, spare
+	return true
+}
+
+// mostSources is how many calls addSources adds.
+const mostSources = 24
+
+// addSources adds, for what the calls saw, the last call that brought it, so that
+// nobody wonders where it came from.
+func (s *shrinker) addSources() {
+	r := s.p.r
+	if _, bad := s.fails(s.keep, nil); !bad {
+		return
+	}
+	var seen []string
+	for _, id := range s.keep {
+		if c := &r.calls[id]; c.how == history.OK {
+			op := r.op(c)
+			seen = append(seen, op.Arg.String(), op.Result.String())
+		}
+	}
+	end := r.calls[s.stop].end
+	latest := make(map[string]int32) // by what was brought
+	for _, ev := range s.p.events {
+		id := int32(ev >> 1)
+		if ev&1 == 1 || r.calls[id].begin > end || r.spec.pure != nil && r.spec.pure(r.op(&r.calls[id])) {
+			continue
+		}
+		for _, text := range brought(r.op(&r.calls[id])) {
+			latest[text] = id
+		}
+	}
+	with := slices.Clone(s.keep)
+	for text, id := range latest {
+		if text != "" && text != "nil" && slices.ContainsFunc(seen, func(got string) bool { return mentions(got, text) }) {
+			with = append(with, id)
+		}
+	}
+	slices.Sort(with)
+	with = slices.Compact(with)
+	if len(with) > len(s.keep)+mostSources {
+		return
+	}
+	stop := s.stop
+	if calls, bad := s.fails(with, nil); bad && s.stop == stop && len(calls) == len(with) {
+		s.keep = with
+	}
+}
+
+// mentions reports whether a text has another one that is not part of a longer
+// number.
+func mentions(got, text string) bool {
+	digit := func(i int) bool { return i >= 0 && i < len(got) && got[i] >= '0' && got[i] <= '9' }
+	for from := 0; ; from++ {
+		at := strings.Index(got[from:], text)
+		if at < 0 {
+			return false
+		}
+		from += at
+		end := from + len(text)
+		if !(digit(from) && digit(from-1)) && !(digit(end-1) && digit(end)) {
+			return true
+		}
+	}
 }
 
 // brought returns, as text, what op writes.
@@ -168,59 +302,4 @@ func brought(op Op) []string {
 		return []string{quoted[1 : len(quoted)-1]}
 	}
 	return []string{v.String()}
-}
-
-// drop leaves out what it can, in ever smaller pieces.
-func (s *shrinker) drop(units []unit) {
-	for size := (len(units) + 1) / 2; size > 0; size /= 2 {
-		for from := 0; from < len(units) && s.work > 0; {
-			to := min(from+size, len(units))
-			if s.without(units[from:to]) {
-				units = slices.Delete(units, from, to)
-			} else {
-				from = to
-			}
-		}
-		if s.work <= 0 {
-			return
-		}
-	}
-}
-
-// without tries to do without some units.
-func (s *shrinker) without(units []unit) bool {
-	gone := make(map[int32]bool)
-	relaxed := s.relaxed
-	for _, u := range units {
-		for _, c := range u.calls {
-			gone[c] = true
-			if !u.safe && !s.sourced() {
-				if len(relaxed) == len(s.relaxed) {
-					relaxed = make(map[int32]bool, len(s.relaxed)+1)
-					for c := range s.relaxed {
-						relaxed[c] = true
-					}
-				}
-				relaxed[c] = true
-			}
-		}
-	}
-	rest := slices.DeleteFunc(slices.Clone(s.keep), func(c int32) bool { return gone[c] })
-	if len(rest) == len(s.keep) || len(rest) == 0 {
-		return len(rest) == len(s.keep)
-	}
-	calls, bad := s.fails(rest, relaxed)
-	if !bad {
-		return false
-	}
-	if len(relaxed) > 0 {
-		// By themselves they must fail at the same place, or they would say
-		// something else.
-		stop := s.stop
-		if calls, bad = s.fails(calls, nil); !bad || s.stop != stop {
-			return false
-		}
-	}
-	s.keep, s.relaxed = calls, relaxed
-	return true
 }

@@ -75,7 +75,7 @@ func chooseModel(head *history.History, o *Options) (m model, because string, er
 	}
 	switch {
 	case len(fits) == 0:
-		return model{}, "", vague("%s fit no model that is known by its operations: want --model with one of %s", s, strings.Join(Models(), ", "))
+		return model{}, "", vague("%s fit no model that is known by its operations: want --model with one of %s%s", s, strings.Join(Models(), ", "), s.hint())
 	case len(fits) > 1 && fits[0].shared:
 		var names []string
 		for _, m := range fits {

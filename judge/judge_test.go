@@ -53,6 +53,7 @@ func TestJudgeRefuses(t *testing.T) {
 		"no such model": {write(t, staleRegister), Options{Model: "abacus"}, `--model "abacus"`},
 		"not jepgo's":   {write(t, staleRegister), Options{Model: "chain"}, "--model chain"},
 		"unknown ops":   {write(t, `{:process 0, :type :ok, :f :dance, :value 1}`), Options{}, ":dance"},
+		"keyed":         {write(t, `{:process 0, :type :ok, :f :read, :value [1 2]}`), Options{}, "--independent"},
 		"bad initial":   {write(t, staleRegister), Options{Initial: "{"}, "--initial"},
 		"binary":        {write(t, "\x7fELF\x02\x01\x01\x00\x00"), Options{}, "format is not known"},
 		"directory":     {dir, Options{}, "history.edn"},

@@ -19,6 +19,8 @@ type sight struct {
 	readsScalar, readsList, readsMap bool // what ok reads returned, nil aside
 	reads                            int  // ok reads
 	plain                            bool // some value is no list of micro-operations
+	pairs, single                    bool // some value is a vector of two; some value is not
+	pairArgs                         bool // some value of an operation that is no read is a vector of two
 	chain                            bool // the history is jepgo's own
 }
 
@@ -44,6 +46,12 @@ func look(h *history.History, keyed bool) *sight {
 func (s *sight) value(op *history.Op, v history.Value) {
 	if v.IsNil() {
 		return
+	}
+	if v.Kind() == history.Vector && len(v.Elems()) == 2 {
+		s.pairs = true
+		s.pairArgs = s.pairArgs || op.F != "read"
+	} else {
+		s.single = true
 	}
 	if names, ok := microNames(v); ok {
 		for _, name := range names {
@@ -121,4 +129,12 @@ func (s *sight) String() string {
 		text += " of micro-operations " + list(s.micro)
 	}
 	return text
+}
+
+// hint tells what else the operations may be.
+func (s *sight) hint() string {
+	if s.pairs && !s.single {
+		return "; every value is a pair: if they are [key value], add --independent"
+	}
+	return ""
 }

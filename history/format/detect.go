@@ -77,8 +77,10 @@ func looksEDN(text []byte) bool {
 		return true // nothing but comments
 	}
 	switch text[0] {
-	case '(', '#', '^':
+	case '(', '^':
 		return true
+	case '#': // of a record, a comment of scripts, a discarded form; not of a heading
+		return len(text) > 1 && bytes.IndexByte([]byte(" \t\r\n#"), text[1]) < 0
 	case '{', '[':
 		return !looksObject(text) && !looksDBCop(text) && !isKVLog(firstLine(text))
 	}

@@ -24,17 +24,45 @@ func (r *recorder) Finish(ctx context.Context, src history.Source) checker.Resul
 	}
 	parts := r.divide()
 	found := make([]finding, len(parts))
+	all := make([]int, len(parts))
+	for i := range all {
+		all[i] = i
+	}
+	// What is easy goes first: if that shows a violation, hard parts need not be
+	// decided.
+	o := r.options
+	o.Work = min(o.Work, easyWork)
+	judgeAll(ctx, parts, all, found, o)
+	bad := slices.ContainsFunc(found, func(f finding) bool { return f.verdict == checker.Invalid })
+	hard := slices.DeleteFunc(all, func(i int) bool { return found[i].verdict != checker.Unknown || o.Work == r.options.Work })
+	if !bad {
+		judgeAll(ctx, parts, hard, found, r.options)
+	} else {
+		for _, i := range hard {
+			found[i].why += ", and no more was tried because other parts are not linearizable"
+		}
+	}
+	return r.summary(ctx, src, parts, found)
+}
+
+// easyWork is how many steps a part gets at first.
+const easyWork = 4_000_000
+
+// judgeAll judges some of the parts, several at once.
+func judgeAll(ctx context.Context, parts []*part, which []int, found []finding, o Options) {
 	var next atomic.Int64
 	var wait sync.WaitGroup
-	for range min(searchers, len(parts)) {
+	for range min(searchers, len(which)) {
 		wait.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(parts)); i = next.Add(1) - 1 {
-				found[i] = judgePart(ctx, parts[i], r.options)
+			for n := next.Add(1) - 1; n < int64(len(which)); n = next.Add(1) - 1 {
+				i := which[n]
+				steps := found[i].steps
+				found[i] = judgePart(ctx, parts[i], o)
+				found[i].steps += steps
 			}
 		})
 	}
 	wait.Wait()
-	return r.summary(ctx, src, parts, found)
 }
 
 // divide returns the parts that can be judged by themselves.

@@ -25,6 +25,7 @@ type shrinker struct {
 	o     Options
 	work  int64
 	stop  int32          // what a search last stopped at
+	first int32          // what it stopped at with all calls
 	keep  []int32        // calls, sorted
 	spare map[int32]bool // calls that went
 }
@@ -37,29 +38,60 @@ func shrink(ctx context.Context, p *part, o Options, f finding) []int32 {
 	if !bad {
 		return s.keep // no work left for it
 	}
-	s.keep = calls
+	s.keep, s.first = calls, s.stop
 	s.p = p.only(s.keep)
+	if !p.r.spec.elements {
+		s.dropFront()
+	}
 	for before := 0; before != len(s.keep) && s.work > 0; {
 		before = len(s.keep)
 		s.drop(s.units())
 	}
 	if !p.r.spec.elements {
-		s.dropAlike()
+		if s.work = min(s.work, 0) + explainWork/4; len(s.keep) > manyCalls {
+			s.dropAlike()
+		}
 		s.addSources()
 	}
 	return s.keep
 }
 
-// fewCalls is how many calls are few enough.
-const fewCalls = 8
+// before is how many calls before the ones that are kept are tried as spare ones
+// when all that came before is left out.
+const before = 48
+
+// dropFront keeps the last calls alone, if they fail at the same place whatever
+// became of those just before. Their beginnings find the object as it was at
+// first, so it is not clear which ones work.
+func (s *shrinker) dropFront() {
+	pure := s.p.r.spec.pure
+	for size := 2; size < len(s.keep) && s.work > explainWork/2; size += 1 + size/16 {
+		at := len(s.keep) - size
+		last := s.keep[at:]
+		calls, bad := s.fails(last, nil)
+		if !bad || s.stop != s.first {
+			continue
+		}
+		spare := make(map[int32]bool)
+		for _, c := range s.keep[max(0, at-before):at] {
+			if pure == nil || !pure(s.p.r.op(&s.p.r.calls[c])) {
+				spare[c] = true
+			}
+		}
+		if _, bad = s.fails(last, spare); bad && s.stop == s.first {
+			s.keep, s.spare = calls, spare
+			return
+		}
+	}
+}
+
+// manyCalls is how many calls are too many for people to read.
+const manyCalls = 16
 
 // dropAlike leaves out calls without which the longest order still ends in the
 // same state, with the same call that cannot come next: as an acquire and the
 // release that undoes it.
 func (s *shrinker) dropAlike() {
-	if len(s.keep) <= fewCalls {
-		return
-	}
 	stop, state, ok := s.standstill(s.keep)
 	if !ok {
 		return
@@ -210,9 +242,11 @@ func (s *shrinker) without(units []unit) bool {
 	if !bad {
 		return false
 	}
+	if s.stop != s.first {
+		return false
+	}
 	if len(spare) > 0 {
-		stop := s.stop
-		if calls, bad = s.fails(calls, nil); !bad || s.stop != stop {
+		if calls, bad = s.fails(calls, nil); !bad || s.stop != s.first {
 			return false
 		}
 	}
@@ -227,9 +261,6 @@ const mostSources = 24
 // nobody wonders where it came from.
 func (s *shrinker) addSources() {
 	r := s.p.r
-	if _, bad := s.fails(s.keep, nil); !bad {
-		return
-	}
 	var seen []string
 	for _, id := range s.keep {
 		if c := &r.calls[id]; c.how == history.OK {
@@ -237,8 +268,8 @@ func (s *shrinker) addSources() {
 			seen = append(seen, op.Arg.String(), op.Result.String())
 		}
 	}
-	end := r.calls[s.stop].end
-	latest := make(map[string]int32) // by what was brought
+	end := r.calls[s.first].end
+	latest := make(map[string]int32) // by what was brought, if no call that is kept did
 	for _, ev := range s.p.events {
 		id := int32(ev >> 1)
 		if ev&1 == 1 || r.calls[id].begin > end || r.spec.pure != nil && r.spec.pure(r.op(&r.calls[id])) {
@@ -246,6 +277,11 @@ func (s *shrinker) addSources() {
 		}
 		for _, text := range brought(r.op(&r.calls[id])) {
 			latest[text] = id
+		}
+	}
+	for _, id := range s.keep {
+		for _, text := range brought(r.op(&r.calls[id])) {
+			delete(latest, text)
 		}
 	}
 	with := slices.Clone(s.keep)
@@ -259,8 +295,7 @@ func (s *shrinker) addSources() {
 	if len(with) > len(s.keep)+mostSources {
 		return
 	}
-	stop := s.stop
-	if calls, bad := s.fails(with, nil); bad && s.stop == stop && len(calls) == len(with) {
+	if calls, bad := s.fails(with, nil); bad && s.stop == s.first && len(calls) == len(with) {
 		s.keep = with
 	}
 }

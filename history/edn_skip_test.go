@@ -31,19 +31,17 @@ func TestSkip(t *testing.T) {
 		{"binary", "{:index 0 :x \x01}\n{:index 1}", "1", 1, "unexpected byte 0x01"},
 	}
 	for _, tt := range tests {
-		{
-			h, err := ReadAll(iotest.OneByteReader(strings.NewReader(tt.text)), EDN())
-			if err != nil || h.Cut != nil || h.Skipped == nil {
-				t.Errorf("%s: cut %v, error %v, skipped %v", tt.name, h.Cut, err, h.Skipped)
-				continue
-			}
-			var indexes []string
-			for i := range h.Ops {
-				indexes = append(indexes, fmt.Sprint(h.Ops[i].Index))
-			}
-			if got := strings.Join(indexes, " "); got != tt.indexes || h.Skipped.Ops != tt.skipped || !strings.Contains(h.Skipped.First.Error(), tt.first) {
-				t.Errorf("%s: ops %s are left, %v; want %s, %d skipped, %s", tt.name, got, h.Skipped, tt.indexes, tt.skipped, tt.first)
-			}
+		h, err := ReadAll(iotest.OneByteReader(strings.NewReader(tt.text)), EDN())
+		if err != nil || h.Cut != nil || h.Skipped == nil {
+			t.Errorf("%s: cut %v, error %v, skipped %v", tt.name, h.Cut, err, h.Skipped)
+			continue
+		}
+		var indexes []string
+		for i := range h.Ops {
+			indexes = append(indexes, fmt.Sprint(h.Ops[i].Index))
+		}
+		if got := strings.Join(indexes, " "); got != tt.indexes || h.Skipped.Ops != tt.skipped || !strings.Contains(h.Skipped.First.Error(), tt.first) {
+			t.Errorf("%s: ops %s are left, %v; want %s, %d skipped, %s", tt.name, got, h.Skipped, tt.indexes, tt.skipped, tt.first)
 		}
 		for size := 1; size < len(tt.text); size += 1 + size/3 {
 			if err := checkScan([]byte(tt.text), 2, size); err != nil {
@@ -52,7 +50,6 @@ func TestSkip(t *testing.T) {
 		}
 		// A Reader cannot tell what it skips, so it does not.
 		r := EDN().Reader(strings.NewReader(tt.text))
-		var err error
 		for err == nil {
 			_, err = r.Read()
 		}

@@ -6,7 +6,8 @@
 // Nothing here knows about networks: the history is all there is. What only
 // holds on some kinds of network is told to a checker when it is built.
 //
-// All checkers here are linear in the history, in time and in memory. Searches
+// All checkers here are linear in the history but for sorting, in time and in
+// memory; those that are a Stream hold what is live of it. Searches
 // that are not live in checker/linear, chains and their rules in checker/chain.
 package checker
 

@@ -182,8 +182,34 @@ func agree[S any](t *rapid.T, h *history.History, m Model[S], o Options) bool {
 		if got.Verdict != want {
 			t.Fatalf("engine %d says %v (%s), brute force %v of\n%s", only, got.Verdict, got.Reason, want, text(h))
 		}
+		if want == checker.Invalid {
+			explained(t, h, got, func(h *history.History) checker.Result { return check(h, m, o) })
+		}
 	}
 	return want == checker.Valid
+}
+
+// explained checks that each witness is not linearizable by itself, and that an
+// anomaly says what it must.
+func explained(t *rapid.T, h *history.History, got checker.Result, again func(*history.History) checker.Result) {
+	if len(got.Anomalies) == 0 {
+		t.Fatalf("invalid without an anomaly: %s", got.Reason)
+	}
+	for _, a := range got.Anomalies {
+		part := &history.History{}
+		for _, ref := range a.Witness {
+			if ref.Op != h.Ops[ref.Index].String() {
+				t.Fatalf("witness says that op %d is %s", ref.Index, ref.Op)
+			}
+			part.Ops = append(part.Ops, h.Ops[ref.Index])
+		}
+		if r := again(part); r.Verdict != checker.Invalid {
+			t.Fatalf("the witness by itself is %v: %s\n%s\nof\n%s", r.Verdict, a.Message, text(part), text(h))
+		}
+		if a.Name != "nonlinearizable" || a.Message == "" || a.State == "" || len(a.Blocked) == 0 {
+			t.Fatalf("the anomaly says too little: %+v", a)
+		}
+	}
 }
 
 // register is a model as a user would write it, with cas; pure says whether it

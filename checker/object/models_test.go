@@ -27,6 +27,10 @@ func ints(to int64) []history.Value {
 
 // histories draws histories of the subject's object.
 func (s subject[S]) histories(t *rapid.T, m Model[S], unique bool, crash int) *history.History {
+	return s.sized(t, m, unique, crash, 9)
+}
+
+func (s subject[S]) sized(t *rapid.T, m Model[S], unique bool, crash, ops int) *history.History {
 	state, last := m.Init, int64(0)
 	fresh := func() history.Value {
 		if unique {
@@ -50,7 +54,7 @@ func (s subject[S]) histories(t *rapid.T, m Model[S], unique bool, crash int) *h
 		return ok
 	}
 	return simulation{
-		processes: rapid.IntRange(1, 5).Draw(t, "processes"), ops: rapid.IntRange(2, 9).Draw(t, "ops"), crash: crash,
+		processes: rapid.IntRange(1, 5).Draw(t, "processes"), ops: rapid.IntRange(2, ops).Draw(t, "ops"), crash: crash,
 		draw: func(t *rapid.T) (string, history.Value) { return s.draw(t, fresh) },
 		apply: func(f string, arg history.Value) history.Value {
 			if s.answer != nil {
@@ -101,7 +105,7 @@ func container(put, take string, draws int) subject[string] {
 			if f == put {
 				return []history.Value{arg}
 			}
-			return append(ints(10)[1:], history.Value{})
+			return append(ints(32)[1:], history.Value{})
 		},
 	}
 }

@@ -49,6 +49,7 @@ func (o *Options) txn() (txn.Options, error) {
 	to := txn.Options{
 		Models: slices.Clone(o.Consistency), Anomalies: o.Anomalies,
 		SequentialKeys: o.Sequential, LinearizableKeys: o.LinearizableKeys, WFRKeys: o.WritesFollow,
+		Sessions: o.sessions, InitialTxn: o.initialTxn,
 		Memory: o.Memory,
 	}
 	for i, name := range to.Models {
@@ -140,4 +141,8 @@ func counter(o *Options) (checker.Stream, error) {
 	return o.perKey("counter", func() checker.Stream {
 		return checker.Counter(checker.CounterOptions{Initial: n})
 	}), nil
+}
+
+func kafka(o *Options) (checker.Stream, error) {
+	return o.perKey("kafka", func() checker.Stream { return checker.Kafka(checker.KafkaOptions{}) }), nil
 }

@@ -82,6 +82,7 @@ func (o *Options) adapt(t format.Traits) {
 		o.Nil = "absent"
 	}
 	o.Keyed = o.Keyed || t.Keyed
+	o.sessions, o.initialTxn = t.NoRealtime, t.InitialTxn
 }
 
 // History judges a history in memory.
@@ -143,6 +144,7 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 		doubt(j, h.Skipped)
 		return j, nil
 	}
+	j.Main = true
 	pass := checker.NewPass(p.streams...)
 	err = in.Each(ctx, func(e *history.Event) error {
 		if j.Ops++; j.Ops%watchEvery == 0 {

@@ -63,11 +63,11 @@ func (c *listAppend) Finish(ctx context.Context, src history.Source) checker.Res
 	}
 	said := x.anomalies(all)
 	for name, n := range keys.cases.count {
-		j.found = append(j.found, finding{name, n, said[name]})
+		j.found = append(j.found, finding{name: name, count: n, anomalies: said[name]})
 	}
 	for name, n := range report.Counts {
 		if len(said[name]) > 0 {
-			j.found = append(j.found, finding{name, n, said[name]})
+			j.found = append(j.found, finding{name: name, count: n, anomalies: said[name]})
 		}
 	}
 	if x.unverified != "" && j.unfinished == "" {

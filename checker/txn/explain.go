@@ -154,7 +154,7 @@ func (x *explainer) positions(s *shown) []int {
 		}
 	}
 	for i, step := range s.steps {
-		if to := s.txns[(i+1)%len(s.txns)]; step.Rel == graph.Realtime.String() {
+		if to := s.txns[(i+1)%len(s.steps)]; step.Rel == graph.Realtime.String() {
 			at = append(at, int(x.call[to]))
 		}
 	}

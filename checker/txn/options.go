@@ -55,6 +55,16 @@ type Options struct {
 	// made them, key by key: nil when it is not known. It goes before Order.
 	Versions []Written
 
+	// Sessions says that an rw-register's history is one of sessions, as formats
+	// without real time record them: each process is one, whose order every level
+	// respects, and nothing was there before the history but its initial state. The
+	// levels are then those of Biswas & Enea (OOPSLA 2019); of them read-committed is
+	// stronger than Adya's.
+	Sessions bool
+	// InitialTxn says that the first op wrote that initial state, before all others.
+	// Only with Sessions.
+	InitialTxn bool
+
 	Work   int64 // steps of the search for cycles; 0: enough for any history seen yet
 	Memory int64 // bytes that what is kept of the history may take; 0: no limit
 }

@@ -110,7 +110,7 @@ func (c *rwRegister) Finish(ctx context.Context, src history.Source) checker.Res
 	j := judgement{checker: c.Name(), options: c.options, facts: c.txns.count(committed), unfinished: found.unfinished}
 	for name, n := range found.counts() {
 		if len(said[name]) > 0 {
-			j.found = append(j.found, finding{name, n, said[name]})
+			j.found = append(j.found, finding{name: name, count: n, anomalies: said[name]})
 		}
 	}
 	switch {
@@ -132,6 +132,10 @@ func (c *rwRegister) Finish(ctx context.Context, src history.Source) checker.Res
 		{Name: "dependencies", Value: strconv.Itoa(found.report.Edges)},
 		{Name: "components", Value: strconv.Itoa(found.report.Components)},
 		{Name: "largest component", Value: strconv.Itoa(found.report.Largest)},
+	}
+	c.weakly(ctx, r, src, &j)
+	if ctx.Err() != nil {
+		return checker.Ended(ctx, c.Name())
 	}
 	return j.result()
 }

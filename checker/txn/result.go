@@ -19,6 +19,12 @@ type finding struct {
 	name      string
 	count     int               // how often: of cycles, those that were told apart
 	anomalies []checker.Anomaly // a few of them, the clearest first
+	// bad: a model asked for forbids it, whatever the lattice says of its name, and
+	// rulesOut are the models that it breaks; with sessions, stronger ones only where
+	// they respect the order of processes.
+	bad      bool
+	rulesOut []string
+	sessions bool
 }
 
 // judgement is what there is to say of a history, before it is put into words.
@@ -42,17 +48,17 @@ func (j judgement) result() checker.Result {
 		return slices.Index(order, a.name) - slices.Index(order, b.name)
 	})
 	forbidden := j.options.forbidden()
-	var bad, all []string
+	var bad, all []finding
 	empty := false
 	for _, f := range j.found {
 		if f.name == emptyGraph {
 			empty = true
 			continue
 		}
-		all = append(all, f.name)
+		all = append(all, f)
 		r.Stats = append(r.Stats, checker.Stat{Name: f.name, Value: strconv.Itoa(f.count)})
-		if forbidden[f.name] {
-			bad = append(bad, f.name)
+		if forbidden[f.name] || f.bad {
+			bad = append(bad, f)
 			r.Anomalies = append(r.Anomalies, f.anomalies...)
 			continue
 		}
@@ -72,9 +78,9 @@ func (j judgement) result() checker.Result {
 	switch {
 	case len(bad) > 0:
 		r.Verdict = checker.Invalid
-		r.Reason = first(bad, 3, ", ") + ": not " + first(weakestBroken(bad), 3, " or ")
-		if strings.HasSuffix(r.Reason, ": not ") {
-			r.Reason = first(bad, 3, ", ")
+		r.Reason = first(names(bad), 3, ", ")
+		if weakest, _ := broken(bad); len(weakest) > 0 {
+			r.Reason += ": not " + first(weakest, 3, " or ")
 		}
 	case j.unfinished != "":
 		r.Reason = j.unfinished
@@ -89,20 +95,54 @@ func (j judgement) result() checker.Result {
 	return r
 }
 
-// broken returns the weakest models that the anomalies rule out, and the others.
-func broken(names []string) (not, alsoNot []string) {
-	names = slices.Clone(names)
-	for i, name := range names {
-		if name == GarbageRead {
-			names[i] = "duplicate-elements" // rules out the same
-		}
-	}
-	return lattice.Broken(names)
+// isInvalid reports whether an anomaly was found already that the options forbid.
+func (j *judgement) isInvalid() bool {
+	forbidden := j.options.forbidden()
+	return slices.ContainsFunc(j.found, func(f finding) bool { return f.bad || forbidden[f.name] })
 }
 
-func weakestBroken(names []string) []string {
-	not, _ := broken(names)
-	return not
+func names(all []finding) []string {
+	var names []string
+	for _, f := range all {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// broken returns the weakest models that what was found rules out, and the others.
+func broken(all []finding) (not, alsoNot []string) {
+	var anomalies, models []string
+	for _, f := range all {
+		name := f.name
+		if name == GarbageRead {
+			name = "duplicate-elements" // rules out the same
+		}
+		anomalies = append(anomalies, name)
+		models = append(models, f.rulesOut...)
+		for _, model := range f.rulesOut {
+			for _, other := range lattice.Models() {
+				implied := lattice.Implied(other)
+				if slices.Contains(implied, model) && (!f.sessions || slices.Contains(implied, "strong-session-read-uncommitted")) {
+					models = append(models, other)
+				}
+			}
+		}
+	}
+	not, alsoNot = lattice.Broken(anomalies)
+	models = slices.Concat(models, not, alsoNot)
+	not, alsoNot = nil, nil
+	for _, model := range lattice.Models() {
+		if !slices.Contains(models, model) {
+			continue
+		}
+		weaker := slices.DeleteFunc(lattice.Implied(model), func(m string) bool { return m == model })
+		if slices.ContainsFunc(weaker, func(m string) bool { return slices.Contains(models, m) }) {
+			alsoNot = append(alsoNot, model)
+		} else {
+			not = append(not, model)
+		}
+	}
+	return not, alsoNot
 }
 
 // allowed says of an anomaly who allows it.

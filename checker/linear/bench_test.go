@@ -177,7 +177,7 @@ func loads() []load {
 		{ops: 100_000, clients: 40, cas: true},
 		{ops: 100_000, clients: 40, cas: true, stale: 40},
 		{ops: 10_000, clients: 10, cas: true, crashes: 130},
-		{ops: 10_000, clients: 10, cas: true, crashes: 130, stale: 200},
+		{ops: 10_000, clients: 10, cas: true, crashes: 130, stale: 400},
 		{ops: 10_000, clients: 10, cas: true, crashes: 20, stale: 40},
 		{ops: 1_000_000, clients: 50, cas: true, keys: 100},
 	}

@@ -7,54 +7,73 @@ import "math/bits"
 type class struct {
 	action     action
 	value, old int32
-	word       int // where the counter stands
-	shift      int
-	mask       uint64
-	invoked    uint64 // so far
+	begun      bool // one of them has
+	pool       int  // which counter is theirs
 }
 
-// happened is how many of k have, in a configuration with these counters.
-func (k *class) happened(counts []uint64) uint64 { return counts[k.word] >> k.shift & k.mask }
+// pool counts calls in doubt.
+type pool struct {
+	word    int // where the counter stands
+	shift   int
+	mask    uint64
+	invoked uint64 // how many there are so far
+}
 
-func (k *class) left(counts []uint64) bool { return k.happened(counts) < k.invoked }
+// happened is how many of p have, in a configuration with these counters.
+func (p *pool) happened(counts []uint64) uint64 { return counts[p.word] >> p.shift & p.mask }
 
-// classify counts the classes of the calls in doubt, gives their counters places
-// with a guard bit above each, and says of each call which class it is in.
-func classify(calls []call) (classes []class, of map[int32]int32, guards []uint64) {
+func (p *pool) left(counts []uint64) bool { return p.happened(counts) < p.invoked }
+
+// classify finds the classes of the calls in doubt, and says of each call which
+// class it is in. Each class has a pool of its own.
+//
+// When they are jokers, all have one pool together, and each is a write: a call in
+// doubt may then write what any other one that has begun does. So much is possible
+// then that what is not even then is not at all; and as there is one counter only,
+// that is found out far sooner.
+func classify(calls []call, jokers bool) (classes []class, of map[int32]int32, pools []pool, guards []uint64) {
 	type kind struct {
 		action     action
 		value, old int32
 	}
 	known := make(map[kind]int32)
 	of = make(map[int32]int32)
-	var most []uint64
+	var most []uint64 // calls of each pool
 	for i := range calls {
 		c := &calls[i]
 		if !c.crashed {
 			continue
 		}
 		k := kind{c.action, c.value, c.old}
+		if jokers {
+			k = kind{write, c.value, -1}
+		}
 		n, ok := known[k]
 		if !ok {
 			n = int32(len(classes))
 			known[k] = n
-			classes = append(classes, class{action: c.action, value: c.value, old: c.old})
-			most = append(most, 0)
+			at := len(most)
+			if jokers && at > 0 {
+				at = 0
+			} else {
+				most = append(most, 0)
+			}
+			classes = append(classes, class{action: k.action, value: k.value, old: k.old, pool: at})
 		}
 		of[int32(i)] = n
-		most[n]++
+		most[classes[n].pool]++
 	}
+	pools = make([]pool, len(most))
 	room := 0
-	for i := range classes {
-		k := &classes[i]
+	for i := range pools {
 		width := bits.Len64(most[i]) + 1
 		if room < width {
 			guards = append(guards, 0)
 			room = 64
 		}
-		k.word, k.shift, k.mask = len(guards)-1, 64-room, 1<<(width-1)-1
-		guards[k.word] |= 1 << (k.shift + width - 1)
+		pools[i] = pool{word: len(guards) - 1, shift: 64 - room, mask: 1<<(width-1) - 1}
+		guards[len(guards)-1] |= 1 << (64 - room + width - 1)
 		room -= width
 	}
-	return classes, of, guards
+	return classes, of, pools, guards
 }

@@ -8,12 +8,12 @@ import (
 
 // layout says where the parts of a configuration stand in its words: the state
 // of the register, the calls under way that have happened (used), those that owe
-// nothing any more but may still happen (free), and of each class of calls in
+// nothing any more but may still happen (free), and of each pool of calls in
 // doubt how many have happened.
 type layout struct {
-	words   int // of a set of calls under way
-	classes []class
-	guards  []uint64 // of each word of counters, the bit above each counter
+	words  int // of a set of calls under way
+	pools  []pool
+	guards []uint64 // of each word of counters, the bit above each counter
 }
 
 func (l *layout) stride() int { return 1 + 2*l.words + len(l.guards) }
@@ -255,8 +255,8 @@ func (l *layout) narrow(cs *configs, order []int32, width int) []int32 {
 	for i := range debt {
 		c := cs.at(i)
 		counts := l.counts(c)
-		for k := range l.classes {
-			debt[i] += 4 * int(l.classes[k].happened(counts))
+		for k := range l.pools {
+			debt[i] += 4 * int(l.pools[k].happened(counts))
 		}
 		debt[i] -= size(l.used(c)) + size(l.free(c))
 	}

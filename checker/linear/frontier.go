@@ -36,7 +36,8 @@ import (
 type frontier struct {
 	layout
 	calls   []call
-	classOf map[int32]int32 // calls in doubt
+	classes []class         // of calls in doubt
+	classOf map[int32]int32 // by call
 	// masks has for each value the sets of calls under way that read it, write it,
 	// expect it (cas), and need another one (miss).
 	masks                        []uint64
@@ -85,10 +86,10 @@ const (
 // frontier then stands for every way in which the history may have come there,
 // when states are all that the register may have held. Values are numbers below
 // values; that one stands for any value that no call looks at.
-func begin(calls []call, values int, from uint32, states []int32, memory int64) *frontier {
+func begin(calls []call, values int, from uint32, states []int32, jokers bool, memory int64) *frontier {
 	f := &frontier{calls: calls, memory: memory, gone: int32(values)}
 	values++
-	f.classes, f.classOf, f.guards = classify(calls)
+	f.classes, f.classOf, f.pools, f.guards = classify(calls, jokers)
 	most := overlapping(calls)
 	f.words = max(1, (most+63)/64)
 	f.slots = make([]int32, most)
@@ -150,7 +151,7 @@ func overlapping(calls []call) int {
 // clone copies what changes.
 func (f *frontier) clone() *frontier {
 	g := *f
-	g.classes = slices.Clone(f.classes)
+	g.classes, g.pools = slices.Clone(f.classes), slices.Clone(f.pools)
 	g.masks = slices.Clone(f.masks)
 	all := slices.Concat(f.reads, f.writes, f.cases, f.misses)
 	g.reads, g.writes, g.cases, g.misses = all[:f.words], all[f.words:2*f.words], all[2*f.words:3*f.words], all[3*f.words:]
@@ -226,11 +227,12 @@ func (f *frontier) invoke() {
 	f.next++
 	f.steps++
 	if c.crashed {
-		k := f.classOf[i]
-		if f.classes[k].invoked == 0 {
-			f.active = append(f.active, k)
+		k := &f.classes[f.classOf[i]]
+		if !k.begun {
+			k.begun = true
+			f.active = append(f.active, f.classOf[i])
 		}
-		f.classes[k].invoked++
+		f.pools[k.pool].invoked++
 		return
 	}
 	slot := int32(slices.Index(f.slots, -1))

@@ -94,11 +94,12 @@ func (f *frontier) expand(i int, r completion) {
 	counts := f.counts(n)
 	for _, at := range f.active {
 		k := &f.classes[at]
-		if f.want[k.value] != f.stamp || k.action == cas && n[0] != uint64(k.old) || !k.left(counts) || f.certain(k, used) {
+		if f.want[k.value] != f.stamp || k.action == cas && n[0] != uint64(k.old) || !f.pools[k.pool].left(counts) || f.certain(k, used) {
 			continue
 		}
 		c := f.nodes.push(n)
-		f.counts(c)[k.word] += 1 << k.shift
+		p := &f.pools[k.pool]
+		f.counts(c)[p.word] += 1 << p.shift
 		f.change(c, k.action, k.value)
 		f.visit()
 	}
@@ -181,7 +182,7 @@ func (f *frontier) wish(n []uint64) {
 	counts := f.counts(n)
 	for at := 0; at < len(f.wanted); at++ {
 		for _, k := range f.active {
-			if c := &f.classes[k]; c.action == cas && c.value == f.wanted[at] && c.old != here && c.left(counts) {
+			if c := &f.classes[k]; c.action == cas && c.value == f.wanted[at] && c.old != here && f.pools[c.pool].left(counts) {
 				f.wishFor(c.old)
 			}
 		}

@@ -351,20 +351,23 @@ func frontierAgrees(t *testing.T, seed int, h *history.History, o Options, want 
 	wide, narrow := checker.Valid, checker.Valid
 	for _, k := range c.keys {
 		r := c.decode(k)
-		f := begin(r.calls, len(r.values), 0, []int32{r.initial}, 1<<20)
+		f := begin(r.calls, len(r.values), 0, []int32{r.initial}, false, 1<<20)
 		if why, _ := f.walk(context.Background(), 1<<20, -1, 1<<30); why == stuck {
 			wide = checker.Invalid
 		}
 		s := &searcher{ctx: context.Background(), initial: r.initial, values: len(r.values), work: 1 << 30, memory: 1 << 28}
+		if s.joke(r.calls) != never && want == checker.Valid {
+			t.Fatalf("seed %d: jokers refute what is valid:\n%s", seed, textOf(h))
+		}
 		for width := 1; ; width *= 2 {
-			f := begin(r.calls, len(r.values), 0, []int32{r.initial}, 1<<20)
+			f := begin(r.calls, len(r.values), 0, []int32{r.initial}, false, 1<<20)
 			why, at := f.walk(context.Background(), width, -1, 1<<30)
 			if why == arrived {
 				break
 			}
 			for from := range at {
 				part, states := s.stretch(r.calls, r.calls[from].begin, r.calls[min(int(at)+3, len(r.calls)-1)].begin)
-				g := begin(part, len(r.values), r.calls[from].begin, states, 1<<20)
+				g := begin(part, len(r.values), r.calls[from].begin, states, false, 1<<20)
 				if why, _ := g.walk(context.Background(), 1<<20, -1, 1<<30); why == stuck && want == checker.Valid && !o.Keyed {
 					t.Fatalf("seed %d: the stretch from call %d is refuted, the whole is not:\n%s", seed, from, textOf(h))
 				}

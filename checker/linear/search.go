@@ -191,14 +191,16 @@ const (
 // histories that have one. Where it gets stuck it goes back, a little and then
 // more, and on with more configurations until it is past that place. When that
 // does not help at once, the calls near there are tried for a proof of their own
-// that they have no order. When that is not to be had either, the walk goes back
+// that they have no order, then all calls, with those in doubt as jokers. When that
+// is not to be had either, the walk goes back
 // to where it first left something out, to keep more from there on. So a history
 // whose frontier is wide at some places only costs little more than they do.
 func (s *searcher) search(calls []call) outcome {
-	f := begin(calls, s.values, 0, []int32{s.initial}, s.memory/4)
+	f := begin(calls, s.values, 0, []int32{s.initial}, false, s.memory/4)
 	var root *frontier    // as it was before something was left out
 	var marks []*frontier // places since to go back to
 	base, width := firstWidth, firstWidth
+	joked := false
 	hard, level := int32(-1), 0 // where the walk got stuck last, and how often near there
 	every := int32(max(markEvery, s.values/8))
 	for {
@@ -234,6 +236,12 @@ func (s *searcher) search(calls []call) outcome {
 				return outcome{verdict: checker.Invalid, cut: cut}
 			}
 		}
+		if level == 2 && !joked {
+			joked = true
+			if cut := s.joke(calls); cut != never {
+				return outcome{verdict: checker.Invalid, cut: cut}
+			}
+		}
 		hard = max(hard, at)
 		if level++; level <= retries {
 			width *= widen
@@ -250,6 +258,21 @@ func (s *searcher) search(calls []call) outcome {
 		f, root, marks = root, nil, nil
 		hard, level, width = -1, 0, base
 	}
+}
+
+// joke looks for a proof that there is no order even when calls in doubt may do
+// more than they can. It returns where the history fails, never when it does not.
+func (s *searcher) joke(calls []call) uint32 {
+	f := begin(calls, s.values, 0, []int32{s.initial}, true, s.memory/4)
+	if len(f.classes) == 0 {
+		return never
+	}
+	why, at := f.walk(s.ctx, refuteWidth, -1, s.work/4)
+	s.work -= f.steps
+	if why != stuck || f.dropped {
+		return never
+	}
+	return calls[at].end
 }
 
 // back returns a copy of the last mark before call at, of root if there is none,
@@ -271,7 +294,7 @@ func (s *searcher) refute(calls []call, at int32, steps int64) uint32 {
 		from := calls[at-reach].begin
 		to := calls[min(at+reach, int32(len(calls)-1))].begin
 		part, states := s.stretch(calls, from, to)
-		f := begin(part, s.values, from, states, s.memory/4)
+		f := begin(part, s.values, from, states, false, s.memory/4)
 		why, last := f.walk(s.ctx, refuteWidth, -1, min(steps, s.work))
 		steps -= f.steps + int64(len(part))
 		s.work -= f.steps

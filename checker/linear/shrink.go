@@ -73,7 +73,7 @@ func (s *searcher) stretchAlone(calls []call, last uint32) []call {
 		if len(part) > shownCalls {
 			return nil
 		}
-		f := begin(part, s.values, from, states, s.memory/4)
+		f := begin(part, s.values, from, states, false, s.memory/4)
 		why, _ := f.walk(s.ctx, refuteWidth, -1, s.work)
 		s.work -= f.steps + int64(len(calls))
 		if why == stuck && !f.dropped && s.invalid(part) {

@@ -16,12 +16,12 @@ const (
 	shownCalls = 24
 	// shownOrder is how many operations of an order are shown, the last ones.
 	shownOrder = 12
-	// explainWork bounds the steps of all searches for one explanation, about two
-	// seconds' worth. It is work and not time, so that the same history always has
+	// explainWork bounds the steps of all searches for one explanation, about a
+	// second's worth. It is work and not time, so that the same history always has
 	// the same witness.
-	explainWork = 10_000_000
-	// orderSteps bounds the search for the longest order.
-	orderSteps = 200_000
+	explainWork = 5_000_000
+	// orderSteps bounds how many calls the search for the longest order looks at.
+	orderSteps = 5_000_000
 )
 
 // narrator tells about one key.
@@ -87,8 +87,11 @@ func explain(ctx context.Context, src history.Source, c *columns, k *key, found 
 		Message: text.String(),
 		Witness: n.refs(positions),
 		Nodes:   n.nodes(positions),
-		State:   n.value(best.state),
 	}
+	if best.partial {
+		return a, what // nobody knows what would work
+	}
+	a.State = n.value(best.state)
 	for _, i := range best.placed[max(0, len(best.placed)-shownOrder):] {
 		a.Order = append(a.Order, n.ref(&calls[i]))
 	}

@@ -25,13 +25,14 @@ type order struct {
 	state   int32
 	blocked []int32 // calls that were under way then and were not placed
 	stuck   int32   // of those, the one that completes first
+	partial bool    // there may be a longer one
 }
 
 // longest finds an order of as many completions as can be had before one has no
 // place: calls are tried one after another, with a step back where none fits
 // (Wing and Gong 1993), and what was tried is remembered as the first call that
-// has no place, which of those after it have, and the state. At most steps of
-// them; what it returns is then only the longest so far.
+// has no place, which of those after it have, and the state. It looks at steps
+// calls at most; what it returns is then only the longest so far.
 func longest(calls []call, initial int32, steps int) order {
 	w := &walker{calls: calls, tried: make(map[string]bool), placed: make([]bool, len(calls))}
 	ends := make([]int32, 0, len(calls)) // calls by their ends
@@ -50,7 +51,7 @@ func longest(calls []call, initial int32, steps int) order {
 	best := order{stuck: -1}
 	most := -1
 	state, first, at := initial, 0, 0 // first: of ends, the first that has no place
-	for first = w.skip(0); ; steps-- {
+	for first = w.skip(0); ; {
 		if first > most {
 			most = first
 			best = order{state: state, stuck: -1}
@@ -58,7 +59,7 @@ func longest(calls []call, initial int32, steps int) order {
 				best.placed = append(best.placed, f.call)
 			}
 		}
-		if first == len(ends) || steps < 0 {
+		if first == len(ends) || w.looked > steps {
 			break
 		}
 		next, after := w.next(state, first, at)
@@ -82,6 +83,7 @@ func longest(calls []call, initial int32, steps int) order {
 		stack = append(stack, frame{int32(next), state, int32(first), int(next) + 1})
 		state, first, at = after, moved, 0
 	}
+	best.partial = w.looked > steps
 	if most < len(ends) {
 		best.stuck = ends[most]
 		placed := make([]bool, len(calls))
@@ -104,6 +106,7 @@ type walker struct {
 	placed []bool
 	tried  map[string]bool
 	key    []byte
+	looked int // at calls
 }
 
 // skip is the first of ends from there on that has no place.
@@ -118,6 +121,7 @@ func (w *walker) skip(first int) int {
 func (w *walker) next(state int32, first, at int) (call int, after int32) {
 	limit := w.calls[w.ends[first]].end
 	for i := at; i < len(w.calls) && w.calls[i].begin < limit; i++ {
+		w.looked++
 		if w.placed[i] {
 			continue
 		}
@@ -145,6 +149,7 @@ func (w *walker) known(state int32, first int) bool {
 		if w.calls[i].begin > limit {
 			break
 		}
+		w.looked++
 		// Of what ended before, all has a place.
 		if w.placed[i] && w.calls[i].end > limit {
 			w.key = binary.AppendVarint(w.key, int64(i))

@@ -15,6 +15,7 @@ type order struct {
 // ends first.
 func longest(p *part, b *budget) order {
 	q := compile(p, nil)
+	q.table.budget = b
 	d := newDepth(q, b)
 	d.keep = true
 	_, done := d.run(b.most, b.most)

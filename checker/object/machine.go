@@ -150,6 +150,7 @@ type table struct {
 	used     int
 	branches [][]int32
 	scratch  []int32
+	budget   *budget
 	wrong    int32 // a class whose claim to be pure is wrong, or -1
 }
 
@@ -190,7 +191,13 @@ func (t *table) next(state, class int32) (first int32, all []int32) {
 	return all[0], all
 }
 
+// askSteps is how many steps it counts for to ask the model.
+const askSteps = 10
+
 func (t *table) ask(state, class int32) int32 {
+	if t.budget != nil {
+		t.budget.spend(askSteps, t.bytes)
+	}
 	t.scratch = t.m.step(t.scratch[:0], state, class)
 	code := illegal
 	switch len(t.scratch) {

@@ -23,6 +23,7 @@ func search(ctx context.Context, p *part, o Options) finding {
 // solve decides the problem q of p.
 func solve(ctx context.Context, p *part, q *problem, o Options) finding {
 	b := newBudget(ctx, o)
+	q.table.budget = b
 	f := finding{by: "depth-first"}
 	var ok, done bool
 	at := 0

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
 )
@@ -170,6 +168,7 @@ func loads() []load {
 		{ops: 100_000, clients: 20, unique: true, twice: true, stale: 1},
 		{ops: 100_000, clients: 10, cas: true},
 		{ops: 100_000, clients: 10, cas: true, stale: 40},
+		{ops: 10_000, clients: 10, cas: true},
 		{ops: 10_000, clients: 20, cas: true},
 		{ops: 10_000, clients: 20, cas: true, stale: 40},
 		{ops: 10_000, clients: 40, cas: true},
@@ -261,5 +260,3 @@ func BenchmarkFile(b *testing.B) {
 	}
 	b.Logf("%v: %s %v", r.Verdict, r.Reason, r.Stats)
 }
-
-var _ = porcupine.Ok

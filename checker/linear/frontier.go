@@ -126,6 +126,12 @@ func begin(calls []call, values int, from uint32, states []int32, jokers bool, m
 	return f
 }
 
+// frontierBytes is what a frontier takes for its values, and each place to go back
+// to again.
+func frontierBytes(calls []call, values int) int64 {
+	return int64(values) * (8 + setsPerValue*8*int64((overlapping(calls)+63)/64))
+}
+
 // overlapping is the largest number of calls under way at once, without those in
 // doubt.
 func overlapping(calls []call) int {

@@ -196,6 +196,9 @@ const (
 // to where it first left something out, to keep more from there on. So a history
 // whose frontier is wide at some places only costs little more than they do.
 func (s *searcher) search(calls []call) outcome {
+	if need := frontierBytes(calls, s.values); need > s.memory/8 {
+		return outcome{why: sayMemory(s.memory) + fmt.Sprintf(": %d values at once need %d MiB", s.values, 8*need>>20)}
+	}
 	f := begin(calls, s.values, 0, []int32{s.initial}, false, s.memory/4)
 	var root *frontier    // as it was before something was left out
 	var marks []*frontier // places since to go back to

@@ -42,7 +42,7 @@ func (p *part) moments() []span {
 	for at, ev := range p.events {
 		id := int32(ev >> 1)
 		if ev&1 == 0 {
-			if p.r.calls[id].end != never {
+			if p.r.call(id).end != never {
 				index[id] = int32(len(out))
 			}
 			out = append(out, span{id, int32(at), never})
@@ -64,7 +64,7 @@ func monitorFetching(p *part) (finding, bool) {
 	by := make(map[int64]int32) // the increment to each level
 	top := int64(start)
 	for _, s := range p.moments() {
-		c := &p.r.calls[s.call]
+		c := p.r.call(s.call)
 		if s.end == never {
 			if c.f != fetchRead {
 				doubts = append(doubts, link{0, s.call, s.begin, never})
@@ -110,7 +110,7 @@ func monitorFetching(p *part) (finding, bool) {
 	if !found {
 		return valid()
 	}
-	if p.r.calls[lower].end == never {
+	if p.r.call(lower).end == never {
 		return finding{}, false
 	}
 	return proof("The one that saw more had ended before the other began.", lower, higher)
@@ -125,7 +125,7 @@ func monitorSet(p *part) (finding, bool) {
 		if ev&1 == 1 {
 			continue
 		}
-		switch c := &p.r.calls[ev>>1]; {
+		switch c := p.r.call(int32(ev >> 1)); {
 		case c.f == setRemove:
 			return finding{}, false
 		case c.f == setRead && c.end != never:
@@ -156,7 +156,7 @@ func monitorMember(p *part) (finding, bool) {
 	after, before := span{no, -1, -1}, span{no, never, never}
 	firstAdd := span{no, never, never}
 	for _, s := range p.moments() {
-		c := &p.r.calls[s.call]
+		c := p.r.call(s.call)
 		is, known := answer(p.r.op(c))
 		switch {
 		case c.f == setAdd && known:
@@ -194,7 +194,7 @@ func monitorGrowing(p *part) (finding, bool) {
 	var reads, adds []span
 	adder := newSparse(p) // index into adds, plus 1
 	for _, s := range p.moments() {
-		c := &p.r.calls[s.call]
+		c := p.r.call(s.call)
 		switch {
 		case c.f == setRead && s.end != never:
 			if p.r.bags.all[-1-c.res].twice != 0 {
@@ -209,7 +209,7 @@ func monitorGrowing(p *part) (finding, bool) {
 			adder.set(c.arg, int32(len(adds)))
 		}
 	}
-	size := func(r span) int32 { return p.r.bags.all[-1-p.r.calls[r.call].res].size }
+	size := func(r span) int32 { return p.r.bags.all[-1-p.r.call(r.call).res].size }
 	runs := p.r.bags.runs(p.key, p.results(reads))
 	least := newSparse(p) // size of the smallest read that has an element
 	var known []int32
@@ -234,7 +234,7 @@ func monitorGrowing(p *part) (finding, bool) {
 			continue
 		}
 		for _, other := range reads[:i+1] { // one of them has what r lacks
-			if other.call != r.call && !p.r.bags.within(p.r.calls[other.call].res, p.r.calls[r.call].res) {
+			if other.call != r.call && !p.r.bags.within(p.r.call(other.call).res, p.r.call(r.call).res) {
 				return proof("Each of the two reads has an element that the other lacks.", other.call, r.call)
 			}
 		}
@@ -253,7 +253,7 @@ func monitorGrowing(p *part) (finding, bool) {
 		links = append(links, link{2 * int64(least.get(elem)), a.call, a.begin, a.end})
 	}
 	for _, a := range adds {
-		if c := &p.r.calls[a.call]; least.get(c.arg) == 0 && a.end != never {
+		if c := p.r.call(a.call); least.get(c.arg) == 0 && a.end != never {
 			links = append(links, link{never, a.call, a.begin, a.end})
 		}
 	}
@@ -268,7 +268,7 @@ func monitorGrowing(p *part) (finding, bool) {
 func (p *part) results(reads []span) []int32 {
 	ids := make([]int32, len(reads))
 	for i, r := range reads {
-		ids[i] = -1 - p.r.calls[r.call].res
+		ids[i] = -1 - p.r.call(r.call).res
 	}
 	return ids
 }
@@ -276,7 +276,7 @@ func (p *part) results(reads []span) []int32 {
 // readWith returns the first read, of those given, that has an element.
 func (p *part) readWith(reads []span, elem int32) int32 {
 	for _, r := range reads {
-		if slices.Contains(p.r.bags.elems(-1-p.r.calls[r.call].res), elem) {
+		if slices.Contains(p.r.bags.elems(-1-p.r.call(r.call).res), elem) {
 			return r.call
 		}
 	}
@@ -287,7 +287,7 @@ func (p *part) readWith(reads []span, elem int32) int32 {
 // that say so.
 func (p *part) grewBackwards(reads []span, lower, higher int32) (finding, bool) {
 	calls := []int32{lower, higher}
-	l, h := &p.r.calls[lower], &p.r.calls[higher]
+	l, h := p.r.call(lower), p.r.call(higher)
 	switch {
 	case l.f == setRead && h.f == setRead:
 		return proof("The read that has more had ended before the other began.", calls...)
@@ -298,7 +298,7 @@ func (p *part) grewBackwards(reads []span, lower, higher int32) (finding, bool) 
 	}
 	// Both are adds: a read has the first, begun last, and lacks the other.
 	for _, r := range reads {
-		elems := p.r.bags.elems(-1 - p.r.calls[r.call].res)
+		elems := p.r.bags.elems(-1 - p.r.call(r.call).res)
 		if slices.Contains(elems, l.arg) && !slices.Contains(elems, h.arg) {
 			return proof("The element that was added first is not in a read that has the other.", lower, higher, r.call)
 		}

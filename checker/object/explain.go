@@ -71,7 +71,7 @@ func (r *recorder) tell(ctx context.Context, p *part, f finding) story {
 			// The note and its calls are all that is needed.
 			s.calls, s.culprit = f.calls, f.calls[len(f.calls)-1]
 			for _, c := range f.calls {
-				if r.calls[c].end > r.calls[s.culprit].end {
+				if r.call(c).end > r.call(s.culprit).end {
 					s.culprit = c
 				}
 			}
@@ -95,22 +95,22 @@ func (r *recorder) tell(ctx context.Context, p *part, f finding) story {
 // failedSource finds a call that failed and that would have brought what the
 // culprit saw.
 func (r *recorder) failedSource(p *part, culprit int32) int32 {
-	got := &r.calls[culprit]
+	got := r.call(culprit)
 	if got.res == 0 || got.res == got.arg || r.spec.fails {
 		return -1
 	}
 	result := r.op(got).Result.String()
-	for i := range r.calls {
-		c := &r.calls[i]
+	for i := range int32(r.count) {
+		c := r.call(i)
 		if c.how != failType || c.key != p.key || c.arg == 0 || c.begin > got.end {
 			continue
 		}
 		if c.arg == got.res {
-			return int32(i)
+			return i
 		}
 		for _, text := range brought(r.op(c)) {
 			if text != "" && mentions(result, text) {
-				return int32(i)
+				return i
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func (r *recorder) failedSource(p *part, culprit int32) int32 {
 }
 
 func (r *recorder) positions(call int32) []int {
-	c := &r.calls[call]
+	c := r.call(call)
 	var out []int
 	if c.begin >= 0 {
 		out = append(out, int(c.begin))
@@ -138,10 +138,10 @@ func (s *story) witness() []int32 {
 	near := slices.Clone(s.calls)
 	end := int32(never)
 	if s.culprit >= 0 {
-		end = s.p.r.calls[s.culprit].end
+		end = s.p.r.call(s.culprit).end
 	}
 	distance := func(c int32) int32 { // from the begin of the last ones to that end
-		if d := end - s.p.r.calls[c].begin; d >= 0 {
+		if d := end - s.p.r.call(c).begin; d >= 0 {
 			return d
 		}
 		return never
@@ -244,7 +244,7 @@ func (b *book) anomaly(s *story) checker.Anomaly {
 
 // describe names a call as a person would: what, by whom, where, which ops.
 func (b *book) describe(call int32) string {
-	c := &b.r.calls[call]
+	c := b.r.call(call)
 	text := b.r.op(c).String()
 	at := b.r.positions(call)
 	if op := b.ops[at[len(at)-1]]; op != nil {

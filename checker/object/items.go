@@ -38,7 +38,7 @@ func collectItems(p *part) (set *items, bad *finding, ok bool) {
 	ends := make(map[int32]int32) // moments of ends of takes that are still open
 	for at, ev := range p.events {
 		id, moment := int32(ev>>1), int32(at)
-		c := &p.r.calls[id]
+		c := p.r.call(id)
 		switch {
 		case c.f == 0 && ev&1 == 0:
 			if c.arg == 0 || index.get(c.arg) > 0 {
@@ -87,7 +87,7 @@ func collectItems(p *part) (set *items, bad *finding, ok bool) {
 	if bad != nil {
 		bad.verdict, bad.by = checker.Invalid, "monitor"
 		// A put that came too late belongs to the picture.
-		c := &p.r.calls[bad.calls[0]]
+		c := p.r.call(bad.calls[0])
 		if len(bad.calls) == 1 {
 			if i := index.get(c.res); i > 0 {
 				for at := range set.all {

@@ -219,7 +219,7 @@ func tailorWhole(ops []Op) *machine {
 func unread(textOf func(history.Value) string) func(p *part) []bool {
 	return func(p *part) []bool {
 		doubt := func(ev uint32) bool {
-			c := &p.r.calls[ev>>1]
+			c := p.r.call(int32(ev >> 1))
 			return ev&1 == 0 && c.end == never && p.r.names[c.f] != "get"
 		}
 		if !slices.ContainsFunc(p.events, doubt) {
@@ -227,7 +227,7 @@ func unread(textOf func(history.Value) string) func(p *part) []bool {
 		}
 		var results []string
 		for _, ev := range p.events {
-			if g := &p.r.calls[ev>>1]; ev&1 == 1 && p.r.names[g.f] == "get" {
+			if g := p.r.call(int32(ev >> 1)); ev&1 == 1 && p.r.names[g.f] == "get" {
 				results = append(results, textOf(p.r.values.value(g.res)))
 			}
 		}
@@ -236,7 +236,7 @@ func unread(textOf func(history.Value) string) func(p *part) []bool {
 			if !doubt(ev) {
 				continue
 			}
-			text := textOf(p.r.values.value(p.r.calls[ev>>1].arg))
+			text := textOf(p.r.values.value(p.r.call(int32(ev >> 1)).arg))
 			out[i] = text != "" && !slices.ContainsFunc(results, func(got string) bool { return strings.Contains(got, text) })
 		}
 		return out

@@ -22,7 +22,7 @@ func monitorCounter(p *part) (finding, bool) {
 	}
 	for _, ev := range p.events {
 		id := int32(ev >> 1)
-		c := &p.r.calls[id]
+		c := p.r.call(id)
 		if c.f == 0 {
 			n, isInt := p.r.values.int(c.arg)
 			if !isInt {
@@ -55,10 +55,10 @@ func monitorCounter(p *part) (finding, bool) {
 // impossibleSum gives the adds that show that a read is too low or too high.
 func (p *part) impossibleSum(read int32, low bool) (finding, bool) {
 	calls := []int32{read}
-	r := &p.r.calls[read]
+	r := p.r.call(read)
 	for _, ev := range p.events {
 		id := int32(ev >> 1)
-		c := &p.r.calls[id]
+		c := p.r.call(id)
 		if c.f != 0 || ev&1 == 1 || c.begin > r.end {
 			continue
 		}

@@ -124,7 +124,7 @@ func byRegisters(p *part) []*part {
 		if _, ok := root[id]; ok {
 			continue
 		}
-		c := &p.r.calls[id]
+		c := p.r.call(id)
 		first := int32(-1)
 		for _, v := range []int32{c.arg, c.res} {
 			for _, m := range microOps(p.r.values.value(v)) {
@@ -166,7 +166,7 @@ func unreadTxns(nilAny bool) func(p *part) []bool {
 		read := make(map[string]bool)
 		name := func(m microOp) string { return m.key.Key() + "\x00" + m.value.Key() }
 		for i, ev := range p.events {
-			c := &p.r.calls[ev>>1]
+			c := p.r.call(int32(ev >> 1))
 			if ev&1 == 1 || c.end != never {
 				continue
 			}
@@ -176,7 +176,7 @@ func unreadTxns(nilAny bool) func(p *part) []bool {
 					if ev&1 == 0 {
 						continue
 					}
-					for _, m := range microOps(p.r.values.value(p.r.calls[ev>>1].res)) {
+					for _, m := range microOps(p.r.values.value(p.r.call(int32(ev >> 1)).res)) {
 						if !m.write && !(nilAny && m.value.IsNil()) {
 							read[name(m)] = true
 						}

@@ -72,8 +72,8 @@ func (r *recorder) parts() []*part {
 	var parts []*part
 	var sizes []int
 	var early []uint32
-	for i := range r.calls {
-		c := &r.calls[i]
+	for i := range int32(r.count) {
+		c := r.call(i)
 		if c.how == failType && !r.spec.fails {
 			continue
 		}
@@ -98,7 +98,7 @@ func (r *recorder) parts() []*part {
 		p.events = make([]uint32, 0, sizes[i])
 	}
 	put := func(ev uint32) {
-		p := parts[index[r.calls[ev>>1].key]-1]
+		p := parts[index[r.call(int32(ev>>1)).key]-1]
 		p.events = append(p.events, ev)
 	}
 	for _, ev := range early {
@@ -118,7 +118,7 @@ func (p *part) splitBy(number func(c *call) int32) []*part {
 	var parts []*part
 	index := make(map[int32]int)
 	for _, ev := range p.events {
-		n := number(&p.r.calls[ev>>1])
+		n := number(p.r.call(int32(ev >> 1)))
 		i, ok := index[n]
 		if !ok {
 			i = len(parts)

@@ -52,7 +52,7 @@ func FromPorcupine(m porcupine.Model, decode func(Op) (input, output any, ok boo
 func (p *part) byEvents(m porcupine.Model, decode func(Op) (any, any, bool)) []*part {
 	var events []porcupine.Event
 	add := func(id int32, kind porcupine.EventKind) {
-		input, output, ok := decode(p.r.op(&p.r.calls[id]))
+		input, output, ok := decode(p.r.op(p.r.call(id)))
 		switch {
 		case !ok:
 		case kind == porcupine.CallEvent:
@@ -65,7 +65,7 @@ func (p *part) byEvents(m porcupine.Model, decode func(Op) (any, any, bool)) []*
 		add(int32(ev>>1), porcupine.EventKind(ev&1 == 1))
 	}
 	for _, ev := range p.events {
-		if p.r.calls[ev>>1].end == never {
+		if p.r.call(int32(ev>>1)).end == never {
 			add(int32(ev>>1), porcupine.ReturnEvent)
 		}
 	}
@@ -86,7 +86,7 @@ func (p *part) byOperations(m porcupine.Model, decode func(Op) (any, any, bool))
 	var ops []porcupine.Operation
 	byCall := make(map[int64]int32)
 	for _, s := range p.moments() {
-		if input, output, ok := decode(p.r.op(&p.r.calls[s.call])); ok {
+		if input, output, ok := decode(p.r.op(p.r.call(s.call))); ok {
 			ops = append(ops, porcupine.Operation{Input: input, Call: int64(s.begin), Output: output, Return: int64(s.end)})
 			byCall[int64(s.begin)] = s.call
 		}

@@ -45,7 +45,7 @@ func compile(p *part, spare map[int32]bool) *problem {
 	slots := int32(0)
 	for _, ev := range p.events {
 		id := int32(ev >> 1)
-		c := &p.r.calls[id]
+		c := p.r.call(id)
 		if ev&1 == 1 {
 			n, ok := number[id]
 			if ok && q.end[n] != never {

@@ -108,11 +108,11 @@ func bag() Model[string] {
 func byElement(p *part) []*part {
 	enqueue := uint16(0)
 	kept := p.choose(func(id int32) bool {
-		c := &p.r.calls[id]
+		c := p.r.call(id)
 		return c.f == enqueue || c.end != never
 	})
 	for _, ev := range kept.events {
-		if c := &p.r.calls[ev>>1]; c.f != enqueue && c.res == 0 {
+		if c := p.r.call(int32(ev >> 1)); c.f != enqueue && c.res == 0 {
 			return []*part{p}
 		}
 	}
@@ -131,7 +131,7 @@ func byElement(p *part) []*part {
 func (p *part) distinct(f uint16) bool {
 	seen := make(map[int32]bool)
 	for _, ev := range p.events {
-		c := &p.r.calls[ev>>1]
+		c := p.r.call(int32(ev >> 1))
 		if ev&1 == 1 || c.f != f {
 			continue
 		}
@@ -151,14 +151,14 @@ func untaken(put, take string) func(p *part) []bool {
 		var out []bool
 		taken := make(map[int32]bool)
 		for i, ev := range p.events {
-			c := &p.r.calls[ev>>1]
+			c := p.r.call(int32(ev >> 1))
 			if ev&1 == 1 || c.end != never || p.r.names[c.f] != put {
 				continue
 			}
 			if out == nil {
 				out = make([]bool, len(p.events))
 				for _, ev := range p.events {
-					if d := &p.r.calls[ev>>1]; ev&1 == 1 && p.r.names[d.f] == take {
+					if d := p.r.call(int32(ev >> 1)); ev&1 == 1 && p.r.names[d.f] == take {
 						taken[d.res] = true
 					}
 				}

@@ -30,7 +30,8 @@ type recorder struct {
 	spec    *spec
 	options Options
 	names   []string // of operations, by call.f
-	calls   []call
+	calls   [][]call // in blocks, which stay where they are when there are more
+	count   int      // of calls
 	values  *values
 	bags    *collections
 	small   []int32 // open call of each client with a small number, plus 1
@@ -81,6 +82,29 @@ func (r *recorder) swapOpen(client int64, now int32) (was int32) {
 	return was
 }
 
+// blockCalls is how many calls are in a block.
+const (
+	blockBits  = 12
+	blockCalls = 1 << blockBits
+)
+
+func (r *recorder) add(c call) {
+	last := len(r.calls) - 1
+	switch {
+	case last < 0:
+		r.calls = append(r.calls, nil) // a short history has a short block
+		last++
+	case len(r.calls[last]) == blockCalls:
+		r.calls = append(r.calls, make([]call, 0, blockCalls))
+		last++
+	}
+	r.calls[last] = append(r.calls[last], c)
+	r.count++
+}
+
+// call returns the call of an index.
+func (r *recorder) call(i int32) *call { return &r.calls[i>>blockBits][i&(blockCalls-1)] }
+
 // f returns the number of an operation's name.
 func (r *recorder) f(name string) (uint16, bool) {
 	for i := range r.names {
@@ -121,8 +145,8 @@ func (r *recorder) Take(e *history.Event) {
 		}
 		r.tried++
 		if key, value, ok := r.keyed(e); ok {
-			r.calls = append(r.calls, call{key: key, arg: r.values.number(value), begin: int32(e.Position), end: never, f: f, how: infoType})
-			r.swapOpen(client, int32(len(r.calls)))
+			r.add(call{key: key, arg: r.values.number(value), begin: int32(e.Position), end: never, f: f, how: infoType})
+			r.swapOpen(client, int32(r.count))
 		} else {
 			r.swapOpen(client, 0)
 		}
@@ -135,7 +159,7 @@ func (r *recorder) Take(e *history.Event) {
 		}
 		return
 	}
-	r.complete(&r.calls[at-1], e)
+	r.complete(r.call(at-1), e)
 }
 
 // complete ends c with the completion e.
@@ -183,7 +207,7 @@ func (r *recorder) takeWhole(e *history.Event, f uint16) {
 			c.arg = c.res
 		}
 	}
-	r.calls = append(r.calls, c)
+	r.add(c)
 }
 
 // takeNobodys takes an op without a process. Where they are completions only each

@@ -84,7 +84,7 @@ func solve(ctx context.Context, p *part, q *problem, o Options) finding {
 
 // position is where an event stands in the history.
 func (r *recorder) position(ev uint32) int {
-	if c := &r.calls[ev>>1]; ev&1 == 1 {
+	if c := r.call(int32(ev >> 1)); ev&1 == 1 {
 		return int(c.end)
 	} else {
 		return int(c.begin)

@@ -129,7 +129,7 @@ func sayDifference(elems *numbers, state string, result history.Value) string {
 // read at once.
 func byMember(p *part) []*part {
 	for _, ev := range p.events {
-		if ev&1 == 1 && p.r.calls[ev>>1].f == setRead {
+		if ev&1 == 1 && p.r.call(int32(ev>>1)).f == setRead {
 			return []*part{p}
 		}
 	}
@@ -157,7 +157,7 @@ func unseen(p *part) []bool {
 	member := p.members()
 	doubts := 0
 	for _, ev := range p.events {
-		c := &p.r.calls[ev>>1]
+		c := p.r.call(int32(ev >> 1))
 		switch {
 		case ev&1 == 0 && c.f != setRead:
 			about[member(c)]++
@@ -177,7 +177,7 @@ func unseen(p *part) []bool {
 		return nil
 	}
 	for i, ev := range p.events {
-		c := &p.r.calls[ev>>1]
+		c := p.r.call(int32(ev >> 1))
 		if ev&1 == 0 && c.end == never && (c.f == setAdd || c.f == setRemove) {
 			out[i] = about[c.arg] == 1 && !read[c.arg]
 		}

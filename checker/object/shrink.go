@@ -74,7 +74,7 @@ func (s *shrinker) dropFront() {
 		}
 		spare := make(map[int32]bool)
 		for _, c := range s.keep[max(0, at-before):at] {
-			if pure == nil || !pure(s.p.r.op(&s.p.r.calls[c])) {
+			if pure == nil || !pure(s.p.r.op(s.p.r.call(c))) {
 				spare[c] = true
 			}
 		}
@@ -175,7 +175,7 @@ func (s *shrinker) units() []unit {
 	var out []unit
 	if !r.spec.elements {
 		for _, id := range s.keep {
-			safe := r.spec.pure != nil && r.spec.pure(r.op(&r.calls[id]))
+			safe := r.spec.pure != nil && r.spec.pure(r.op(r.call(id)))
 			out = append(out, unit{[]int32{id}, safe})
 		}
 		return out
@@ -183,7 +183,7 @@ func (s *shrinker) units() []unit {
 	// A queue without an element is a queue of the others.
 	by := make(map[int32]int)
 	for _, id := range s.keep {
-		c := &r.calls[id]
+		c := r.call(id)
 		value := c.arg
 		if c.f == 1 {
 			if c.end == never {
@@ -263,24 +263,24 @@ func (s *shrinker) addSources() {
 	r := s.p.r
 	var seen []string
 	for _, id := range s.keep {
-		if c := &r.calls[id]; c.how == history.OK {
+		if c := r.call(id); c.how == history.OK {
 			op := r.op(c)
 			seen = append(seen, op.Arg.String(), op.Result.String())
 		}
 	}
-	end := r.calls[s.first].end
+	end := r.call(s.first).end
 	latest := make(map[string]int32) // by what was brought, if no call that is kept did
 	for _, ev := range s.p.events {
 		id := int32(ev >> 1)
-		if ev&1 == 1 || r.calls[id].begin > end || r.spec.pure != nil && r.spec.pure(r.op(&r.calls[id])) {
+		if ev&1 == 1 || r.call(id).begin > end || r.spec.pure != nil && r.spec.pure(r.op(r.call(id))) {
 			continue
 		}
-		for _, text := range brought(r.op(&r.calls[id])) {
+		for _, text := range brought(r.op(r.call(id))) {
 			latest[text] = id
 		}
 	}
 	for _, id := range s.keep {
-		for _, text := range brought(r.op(&r.calls[id])) {
+		for _, text := range brought(r.op(r.call(id))) {
 			delete(latest, text)
 		}
 	}

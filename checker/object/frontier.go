@@ -39,6 +39,7 @@ type frontier struct {
 	at      int
 	peak    int
 	buckets map[uint64][]int32
+	met     chains // nodes by state
 	order   []uint64
 }
 
@@ -135,6 +136,7 @@ func (f *frontier) finish(x int32) {
 	f.then.reset()
 	f.nodes.reset()
 	f.from = f.from[:0]
+	f.met.reset()
 	for i := range f.now.len() {
 		v := f.now.at(i)
 		f.meet(v, x, f.q.has(f.sparing(v), x), origin{-1, -1, false})
@@ -161,9 +163,28 @@ func (f *frontier) meet(v []uint64, x int32, spared bool, from origin) {
 	if spared {
 		f.settle(v, x)
 	}
+	if len(f.open.doubt) > 0 && f.metBetter(v) {
+		return
+	}
 	if f.nodes.add(v) {
 		f.from = append(f.from, from)
+		f.met.add(int32(v[0]))
 	}
+}
+
+// metBetter reports whether a node was met that can do whatever v can. Nodes that
+// took less come first, so without this every order of the calls in doubt would
+// be walked through.
+func (f *frontier) metBetter(v []uint64) bool {
+	seen := 0
+	for i := f.met.first(int32(v[0])); i >= 0 && seen < closest; i = f.met.next[i] {
+		if f.covers(f.nodes.at(int(i)), v) {
+			return true
+		}
+		seen++
+	}
+	f.budget.spend(int64(seen), f.bytes)
+	return false
 }
 
 func (f *frontier) settle(v []uint64, x int32) {

@@ -127,7 +127,7 @@ func (s *sanity) Take(e *history.Event) {
 		s.odd[loneCompletion].add(nowhere, e.Position)
 		return
 	}
-	if e.F != before.f {
+	if renamed(before.f, e.F) {
 		s.odd[changedF].add(before.at, e.Position)
 	} else if e.Type == history.OK && !e.Value.IsNil() && s.changed(before, e) {
 		s.odd[changedValue].add(before.at, e.Position)
@@ -136,6 +136,13 @@ func (s *sanity) Take(e *history.Event) {
 		s.crashed[n] = struct{}{}
 	}
 	s.spare = append(s.spare, before)
+}
+
+// renamed reports whether a completion says that it is of another operation. One
+// that says nothing does not, nor does what a cas becomes in a log that tells that
+// it found another value.
+func renamed(invoked, completed string) bool {
+	return completed != invoked && completed != "" && !(invoked == "cas" && completed == "cas-miss")
 }
 
 // invoked keeps an invocation, in space that another one had.

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/checker/linear"
@@ -15,7 +16,13 @@ func registers(o *Options) (checker.Stream, error) {
 	if err != nil {
 		return nil, err
 	}
-	return linear.RegisterStream(lo), nil
+	switch {
+	case len(o.Consistency) == 0, slices.Equal(o.Consistency, []string{"linearizable"}):
+		return linear.RegisterStream(lo), nil
+	case slices.Equal(o.Consistency, []string{"sequential"}):
+		return linear.SequentialStream(lo), nil
+	}
+	return nil, usage.Errorf("--consistency-model %s: a register is held to linearizable or sequential; other models are those of transactions", strings.Join(o.Consistency, ","))
 }
 
 func mutex(o *Options) (checker.Stream, error) {

@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/jepgo/jepgo/checker"
@@ -47,13 +46,7 @@ func choose(head *history.History, o *Options, j *report.Judgement) (plan, error
 	if err != nil {
 		return plan{}, err
 	}
-	p := plan{streams: []checker.Stream{main}}
-	for _, e := range extras() {
-		if slices.Contains(o.Checkers, e.name) {
-			p.streams = append(p.streams, e.begin())
-		}
-	}
-	return p, nil
+	return plan{streams: append([]checker.Stream{main}, beside(m, o)...)}, nil
 }
 
 // chooseModel takes the named model, or the one that the operations look like.

@@ -16,9 +16,7 @@ import (
 
 // wrongSources are questions on which we disagree with the source, and why the
 // source is wrong. Keys are "name | options".
-var wrongSources = map[string]string{
-	"knossos/cas-register/good/mongodb-v0-ack-rollback-.edn | nil reads always legal (Knossos)": "it has no client operation, so that nothing was judged",
-}
+var wrongSources = map[string]string{}
 
 // TestCorpus asks every question of the corpus that has an answer, with the
 // options that it names, and wants that answer.

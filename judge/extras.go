@@ -1,16 +1,25 @@
 package judge
 
-import "github.com/jepgo/jepgo/checker"
+import (
+	"slices"
 
-// extras are checkers that may judge a history beside its model's.
-func extras() []extra {
-	return nil
-}
+	"github.com/jepgo/jepgo/checker"
+)
 
+// extra is a checker that may judge a history beside its model's.
 type extra struct {
 	name  string
-	doc   string
 	begin func() checker.Stream
+	usual bool // goes with a workload
+}
+
+// extras lists them. To add one, add it here.
+func extras() []extra {
+	return []extra{
+		{"unhandled-exceptions", checker.Exceptions, true},
+		{"perf", func() checker.Stream { return checker.Perf(checker.PerfOptions{}) }, true},
+		{"clock-plot", func() checker.Stream { return checker.ClockPlot() }, false},
+	}
 }
 
 // Checkers lists what --checker takes.
@@ -20,4 +29,16 @@ func Checkers() []string {
 		names = append(names, e.name)
 	}
 	return names
+}
+
+// beside begins the checkers that go beside the model's: sanity always, as it
+// changes nothing but a valid that would mean nothing, and those asked for.
+func beside(m model, o *Options) []checker.Stream {
+	streams := []checker.Stream{checker.Sanity(checker.SanityOptions{Pairless: m.pairless})}
+	for _, e := range extras() {
+		if slices.Contains(o.Checkers, e.name) || e.usual && o.Workload != "" {
+			streams = append(streams, e.begin())
+		}
+	}
+	return streams
 }

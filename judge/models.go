@@ -20,6 +20,9 @@ type model struct {
 	// shared: other models with the same operations judge by other rules, so that
 	// none of them is taken unasked.
 	shared bool
+	// pairless: the model judges completions alone, and a process may have two
+	// operations open.
+	pairless bool
 	// begin returns the checker of one history.
 	begin func(o *Options) (checker.Stream, error)
 }
@@ -38,14 +41,16 @@ func models() []model {
 			fits: func(s *sight) bool { return s.only("acquire", "release") && !s.pairs }},
 		{name: "kv", doc: "texts by key: :put, :append and :get of [key text]", begin: objects("kv"),
 			fits: func(s *sight) bool { return s.only("put", "append", "get") }},
-		{name: "list-append", doc: "transactions of [:append k v] and [:r k list]", begin: listAppend,
+		{name: "list-append", doc: "transactions of [:append k v] and [:r k list]", begin: listAppend, pairless: true,
 			fits: func(s *sight) bool { return s.transactions("append", "r") && s.micro["append"] }},
-		{name: "rw-register", doc: "transactions of [:w k v] and [:r k v]", begin: rwRegister,
+		{name: "rw-register", doc: "transactions of [:w k v] and [:r k v]", begin: rwRegister, pairless: true,
 			fits: func(s *sight) bool { return s.transactions("w", "r") && !s.only("read", "write") }},
-		{name: "long-fork", doc: "reads [[:r k v] …] of keys that are written once: two that see two writes in opposite order", begin: longFork,
+		{name: "long-fork", doc: "reads [[:r k v] …] of keys that are written once: two that see two writes in opposite order", begin: longFork, pairless: true,
 			fits: func(s *sight) bool { return s.transactions("w", "r") && s.only("read", "write") }},
 		{name: "causal-reverse", doc: ":write v, and :read of all that were written: one seen without another that came before", begin: small("causal-reverse", checker.CausalReverse),
-			fits: func(s *sight) bool { return s.only("read", "write") && s.fs["write"] && s.readsList && s.plain && !s.pairArgs }},
+			fits: func(s *sight) bool {
+				return s.only("read", "write") && s.fs["write"] && s.readsList && s.plain && !s.pairArgs
+			}},
 		{name: "comments", doc: "causal-reverse for each key", begin: func(*Options) (checker.Stream, error) { return checker.Comments(), nil }},
 		{name: "causal", doc: "registers read and written in one causal order, by :position and :link", begin: small("causal", checker.Causal)},
 		{name: "g2", doc: "of two :inserts under one predicate only one may succeed (Adya's G2)", begin: func(*Options) (checker.Stream, error) { return checker.G2(), nil },
@@ -69,6 +74,10 @@ func models() []model {
 			fits: func(s *sight) bool { return s.only("enqueue", "dequeue") }},
 		{name: "priority-queue", doc: "linearizable, least first", begin: objects("priority-queue"), shared: true,
 			fits: func(s *sight) bool { return s.only("enqueue", "dequeue") }},
+		{name: "kafka", doc: "logs of messages: :send and :poll with offsets, :txn, :assign, :subscribe", begin: kafka,
+			fits: func(s *sight) bool {
+				return s.only("txn", "poll", "send", "assign", "subscribe", "crash", "debug-topic-partitions") && (s.micro["send"] || s.micro["poll"])
+			}},
 		{name: "stack", doc: "linearizable: :push x, :pop", begin: objects("stack"),
 			fits: func(s *sight) bool { return s.only("push", "pop") }},
 		{name: "linearizable-set", doc: "linearizable: :add, :remove, :contains, :read", begin: objects("set"),

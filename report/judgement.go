@@ -19,6 +19,7 @@ type Judgement struct {
 	Because    string // why those rules
 	Verdict    checker.Verdict
 	Results    []checker.Result
+	Main       bool     // the first of Results is the model's, the others go beside it
 	NotClaimed []string // what was deliberately not judged, and why
 	Ops        int
 	Elapsed    time.Duration
@@ -49,6 +50,9 @@ func (j *Judgement) Reason() string {
 	}
 	for _, r := range j.Results {
 		facts += r.Facts
+	}
+	if j.Verdict == checker.Valid && j.Main && len(j.Results) > 0 && j.Results[0].Reason != "" {
+		return j.Results[0].Checker + ": " + oneLine(j.Results[0].Reason)
 	}
 	if j.Verdict == checker.Valid {
 		return fmt.Sprintf("%d ops, %d facts compared", j.Ops, facts)

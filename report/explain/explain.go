@@ -78,7 +78,7 @@ func write(path, text string) error {
 func Text(checkerName string, a *checker.Anomaly) string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "%s, found by %s\n\n%s\n", a.Name, checkerName, strings.TrimRight(a.Message, "\n"))
-	if len(a.Steps) > 0 {
+	if len(a.Steps) > 0 && !strings.Contains(a.Message, a.Steps[0].Why) {
 		names := nameSteps(a)
 		t.WriteString("\nThe cycle:\n")
 		for _, s := range a.Steps {

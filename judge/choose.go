@@ -27,6 +27,9 @@ func choose(head *history.History, o *Options, j *report.Judgement) (plan, error
 		if !ours {
 			return plan{}, usage.Errorf("--model chain: the history has no :test op of jepgo's: want a history that jepgo test recorded")
 		}
+		if err := o.useless(model{name: modelChain}); err != nil {
+			return plan{}, err
+		}
 		checkers, notClaimed, err := claims.Checkers(info)
 		if err != nil {
 			return plan{}, usage.Errorf("%w", err)
@@ -39,6 +42,9 @@ func choose(head *history.History, o *Options, j *report.Judgement) (plan, error
 	}
 	m, because, err := chooseModel(head, o)
 	if err != nil {
+		return plan{}, err
+	}
+	if err := o.useless(m); err != nil {
 		return plan{}, err
 	}
 	j.Model, j.Because = m.name, because

@@ -79,9 +79,11 @@ func (o *Options) adapt(t format.Traits) {
 		o.Model = t.Model
 	}
 	if o.Nil == "" && t.NilAbsent {
-		o.Nil = "absent"
+		o.Nil, o.nilOfFormat = "absent", true
 	}
-	o.Keyed = o.Keyed || t.Keyed
+	if !o.Keyed && t.Keyed {
+		o.Keyed, o.keyedByFormat = true, true
+	}
 	o.sessions, o.initialTxn = t.NoRealtime, t.InitialTxn
 }
 

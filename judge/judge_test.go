@@ -54,6 +54,8 @@ func TestJudgeRefuses(t *testing.T) {
 		"not jepgo's":   {write(t, staleRegister), Options{Model: "chain"}, "--model chain"},
 		"unknown ops":   {write(t, `{:process 0, :type :ok, :f :dance, :value 1}`), Options{}, ":dance"},
 		"keyed":         {write(t, `{:process 0, :type :ok, :f :read, :value [1 2]}`), Options{}, "--independent"},
+		"useless":       {write(t, staleRegister), Options{GroupSize: 3, Negative: true}, "does not look at --group-size, --negative-balances"},
+		"no such level": {write(t, staleRegister), Options{Consistency: []string{"serializable"}}, "linearizable or sequential"},
 		"bad initial":   {write(t, staleRegister), Options{Initial: "{"}, "--initial"},
 		"binary":        {write(t, "\x7fELF\x02\x01\x01\x00\x00"), Options{}, "format is not known"},
 		"directory":     {dir, Options{}, "history.edn"},

@@ -41,7 +41,8 @@ type Options struct {
 	Negative         bool     // bank: negative balances are allowed
 	LinearizableSet  bool     // set-full: an element is seen from the end of its add on
 
-	sessions, initialTxn bool // what the format says of transactions: see txn.Options
+	sessions, initialTxn       bool // what the format says of transactions: see txn.Options
+	nilOfFormat, keyedByFormat bool // Nil and Keyed are what the format says
 
 	Explain string        // directory for counterexamples, "" for none
 	Timeout time.Duration // for one file, 0 for none

@@ -319,8 +319,8 @@ func weaker(a Ask) []Ask {
 			continue
 		}
 		for l := ReadCommitted; l <= a.Level; l++ {
-			if l < Prefix && o.Realtime {
-				continue
+			if l < Prefix && o.Realtime || l == Prefix && a.Level > Prefix {
+				continue // what breaks a prefix has a better name
 			}
 			all = append(all, Ask{l, o.Sessions, o.Realtime})
 		}

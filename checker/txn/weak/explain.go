@@ -3,6 +3,7 @@ package weak
 import (
 	"context"
 	"slices"
+	"strings"
 )
 
 // explain makes the core of a violation small, finds the weakest level that it breaks,
@@ -40,6 +41,8 @@ func (h *History) explain(ctx context.Context, v *Violation) bool {
 			v.Checked = true
 			if cause := v.causes(); cause != "" {
 				v.Name = cause
+			} else if v.Ask.Level == SnapshotIsolation && v.single() {
+				v.Name = strings.Replace(v.Name, "nonadjacent", "single", 1)
 			}
 			return true
 		}
@@ -64,6 +67,30 @@ func (v *Violation) causes() string {
 		}
 	}
 	return name
+}
+
+// single reports whether a cycle with a single rw edge, or without one, is all that
+// could be instead of each edge that was derived, and at last of the cycle: then that
+// is what there is, whichever order the versions had.
+func (v *Violation) single() bool {
+	overwrote := func(edges []Edge) (n int) {
+		for _, e := range edges {
+			if e.Why == Overwrote {
+				n++
+			}
+		}
+		return n
+	}
+	for _, e := range slices.Concat(v.Derived, v.Cycle) {
+		most := 1
+		if e.Why == Before && e.Reader >= 0 {
+			most = 0 // the reader's own is one
+		}
+		if overwrote(e.Path) > most {
+			return false
+		}
+	}
+	return overwrote(v.Cycle) <= 1
 }
 
 // shrink leaves out of a core what it can do without, in ever smaller pieces; ok is

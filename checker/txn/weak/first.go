@@ -45,10 +45,9 @@ func (s *search) first(ctx context.Context) (order []int32, acyclic bool) {
 // firstLine is the state of a store in which transactions happen one by one.
 type firstLine struct {
 	*search
-	start, stop []int32 // by transaction
-	missing     []int32
-	order       []int32
-	done        []bool // by node
+	missing []int32
+	order   []int32
+	done    []bool // by node
 
 	unread []int32 // by version: transactions that have yet to read it
 	update []int32 // by version: one that reads it and writes the key, or -1

@@ -12,12 +12,13 @@ type line struct {
 	from, to []int32
 	added    []added
 
-	mark  []uint32
-	now   uint32
-	came  []hop // how the last search came to each node that it marked
-	seen  []int32
-	back  []int32
-	steps int64 // nodes and edges looked at, ever
+	mark   []uint32
+	now    uint32
+	came   []hop // how the last search came to each node that it marked
+	seen   []int32
+	back   []int32
+	lowest int32 // the first place whose node moved, of all since it was set
+	steps  int64 // nodes and edges looked at, ever
 }
 
 // added is an edge that was added.
@@ -161,6 +162,7 @@ func (l *line) move(from, to int32) {
 		places = append(places, l.pos[node])
 	}
 	sortInts(places)
+	l.lowest = min(l.lowest, places[0])
 	for i, node := range nodes {
 		l.pos[node], l.at[places[i]] = places[i], node
 	}

@@ -39,8 +39,11 @@ func (s *search) mend(r rule) bool {
 		s.link(added{from: from2, to: to2, rule: r, second: true})
 		return true
 	}
-	// The way that moves less is tried first.
+	// The way that agrees with the times is tried first, or that moves less.
 	swap := s.pos[from2]-s.pos[to2] < s.pos[from1]-s.pos[to1]
+	if likely1, likely2 := s.likely(from1, to1), s.likely(from2, to2); likely1 != likely2 {
+		swap = likely2
+	}
 	if swap {
 		from1, to1, from2, to2 = from2, to2, from1, to1
 	}
@@ -63,9 +66,13 @@ func (s *search) mend(r rule) bool {
 		s.force(added{from: from2, to: to2, rule: r, second: !swap})
 		return true
 	}
-	s.chosen++
 	s.link(added{from: from1, to: to1, rule: r, second: swap, chosen: true})
 	return true
+}
+
+// likely reports whether times allow that one node comes before another.
+func (s *search) likely(from, to int32) bool {
+	return s.start[s.txn[from]] <= s.stop[s.txn[to]]
 }
 
 // blame adds to the last conflict the way that reach has just found, from to to from,

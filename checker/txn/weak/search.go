@@ -17,25 +17,21 @@ type search struct {
 	line
 	limit int64 // steps
 
-	begin, end []int32 // by transaction: its nodes
-	txn        []int32 // by node, -1 for barriers
+	begin, end  []int32 // by transaction: its nodes
+	start, stop []int32 // by transaction: about when it took place
+	txn         []int32 // by node, -1 for barriers
 	// Versions are the places in h.writes, then, for each key, its initial state.
 	readEnd []uint32 // by transaction
 	saw     []int32  // versions that it read, each key once
 	owner   []int32  // by version: who wrote it, or Initial
 
-	cur   []int32 // by key, while the line is walked: the version that it has
-	busy  []int32 // by key: who began and will write it, or -1
-	found []rule
-
-	deps   []int32 // edges that were added because others were there
-	txns   []int32
-	met    []uint32 // by transaction: marks of the last conflict
-	edges  []uint32 // by added edge: the same
-	round  uint32
-	last   conflict
-	twice  *rule // somebody read a key from two
-	chosen int   // edges that could have been otherwise
+	deps  []int32 // edges that were added because others were there
+	txns  []int32
+	met   []uint32 // by transaction: marks of the last conflict
+	edges []uint32 // by added edge: the same
+	round uint32
+	last  conflict
+	twice *rule // somebody read a key from two
 }
 
 // rule says what the line must not have: the write of w2 between that of w1 and
@@ -49,12 +45,23 @@ type rule struct{ w1, w2, reader, key int32 }
 func (h *History) Search(ctx context.Context, a Ask, work int64) Answer {
 	h.seal()
 	if work <= 0 {
-		const each, least = 400, 50_000_000
+		const each, least = 200, 50_000_000
 		work = least + each*int64(h.Len()+len(h.reads)+len(h.writes))
 	}
-	s := newSearch(h, a, work)
-	answer := s.run(ctx)
-	answer.Steps = s.steps
+	answer, spent := Answer{}, int64(0)
+	if more := (Ask{a.Level, true, a.Realtime || h.timed()}); more != a {
+		// Orders mostly count, though nobody promised it, and what holds with them
+		// holds.
+		s := newSearch(h, more, work/4)
+		answer = s.run(ctx)
+		spent = s.steps
+	}
+	if !answer.Holds {
+		s := newSearch(h, a, work-spent)
+		answer = s.run(ctx)
+		spent += s.steps
+	}
+	answer.Steps = spent
 	if answer.Broken != nil {
 		answer.Count = 1
 		if !h.explain(ctx, answer.Broken) {
@@ -202,6 +209,9 @@ func (s *search) run(ctx context.Context) Answer {
 		return Answer{Broken: s.violation(core)}
 	}
 	order, acyclic := s.first(ctx)
+	if acyclic && !s.a.Realtime && s.h.timed() {
+		order = s.inTime(ctx, order)
+	}
 	if ctx.Err() != nil {
 		return s.unfinished(ctx, 0)
 	}
@@ -209,28 +219,53 @@ func (s *search) run(ctx context.Context) Answer {
 		return Answer{Broken: s.violation(s.loop(order))}
 	}
 	s.ready(order)
-	s.cur, s.busy = make([]int32, s.h.keys), make([]int32, s.h.keys)
 	s.met = make([]uint32, s.h.Len())
-	for {
-		s.walk()
-		if len(s.found) == 0 {
+	w := newWalk(s)
+	for steps := 0; ; steps++ {
+		r, broken := w.on()
+		if !broken {
 			if err := s.h.verify(s.a, s.order()); err != nil {
 				return Answer{Unfinished: "a line was found that does not hold: " + err.Error()}
 			}
 			return Answer{Holds: true}
 		}
-		for i, r := range s.found {
-			if i&63 == 0 && ctx.Err() != nil || s.steps > s.limit {
-				return s.unfinished(ctx, len(s.found)-i)
-			}
-			if s.kept(r) {
-				continue
-			}
-			if !s.mend(r) {
-				return Answer{Broken: s.violation(s.core())}
-			}
+		if steps&0xff == 0 && ctx.Err() != nil || s.steps > s.limit {
+			return s.unfinished(ctx, len(s.at)-w.at)
+		}
+		s.lowest = int32(w.at)
+		if !s.mend(r) {
+			return Answer{Broken: s.violation(s.core())}
+		}
+		w.backTo(int(s.lowest))
+	}
+}
+
+// timed reports whether times are known.
+func (h *History) timed() bool {
+	for t, call := range h.call {
+		if call >= 0 || h.ret[t] != Never {
+			return true
 		}
 	}
+	return false
+}
+
+// inTime lines nodes up as if time counted, which it mostly does; where it cannot,
+// order stays.
+func (s *search) inTime(ctx context.Context, order []int32) []int32 {
+	timely := newSearch(s.h, Ask{s.a.Level, true, true}, s.limit)
+	all, acyclic := timely.first(ctx)
+	if !acyclic || ctx.Err() != nil {
+		return order
+	}
+	s.start, s.stop = timely.start, timely.stop
+	order = order[:0]
+	for _, node := range all {
+		if timely.txn[node] >= 0 {
+			order = append(order, node)
+		}
+	}
+	return order
 }
 
 func (s *search) violation(core []int32) *Violation {
@@ -246,53 +281,6 @@ func (s *search) unfinished(ctx context.Context, open int) Answer {
 	}
 	a.Unfinished = fmt.Sprintf("work limit of %d steps reached with the order of %d pairs of transactions open", s.limit, open)
 	return a
-}
-
-// walk goes along the line and finds the rules that it breaks, up to a number.
-func (s *search) walk() {
-	const most = 1 << 16
-	h := s.h
-	s.found = s.found[:0]
-	for key := range h.keys {
-		s.cur[key], s.busy[key] = s.initial(key), -1
-	}
-	for _, node := range s.at {
-		t := s.txn[node]
-		if t < 0 {
-			continue
-		}
-		if len(s.found) >= most {
-			break
-		}
-		if node == s.begin[t] {
-			for _, v := range s.readBy(t) {
-				if key := s.keyOf(v); s.cur[key] != v {
-					if w2 := s.owner[s.cur[key]]; w2 >= 0 {
-						s.found = append(s.found, rule{s.owner[v], w2, t, key})
-					}
-				}
-			}
-			if node != s.end[t] && s.a.Level == SnapshotIsolation {
-				for _, key := range h.writesOf(t) {
-					if other := s.busy[key]; other >= 0 {
-						s.found = append(s.found, rule{other, t, -1, key})
-					}
-					s.busy[key] = t
-				}
-			}
-		}
-		if node != s.end[t] {
-			continue
-		}
-		for slot := h.firstWrite(t); slot < h.writeEnd[t]; slot++ {
-			key := h.writes[slot]
-			s.cur[key] = int32(slot)
-			if s.busy[key] == t {
-				s.busy[key] = -1
-			}
-		}
-	}
-	s.steps += int64(len(s.at)+len(h.writes)) + int64(len(s.saw))
 }
 
 // order is the line without barriers: transactions by the places at which they begin

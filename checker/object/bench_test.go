@@ -188,14 +188,10 @@ func BenchmarkTake(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				s := l.begin()
-				events := 0
-				start := time.Duration(0)
 				b.StartTimer()
 				for e := range h.Events() {
 					s.Take(e)
-					events++
 				}
-				_ = start
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(h.Ops)), "ns/event")
 		})

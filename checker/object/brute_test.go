@@ -271,6 +271,23 @@ func registers(values int64, s simulation) simulation {
 	return s
 }
 
+// TestEqualCalls is about many calls that are the same, of which some meet a
+// moment at which they change nothing, without the model's word for it.
+func TestEqualCalls(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := registers(rapid.Int64Range(1, 2).Draw(t, "values"), simulation{processes: 6, ops: 9, crash: rapid.SampledFrom([]int{0, 0, 20}).Draw(t, "crash")})
+		draw := s.draw
+		s.draw = func(t *rapid.T) (string, history.Value) {
+			for {
+				if f, arg := draw(t); f != "cas" {
+					return f, arg
+				}
+			}
+		}
+		agree(t, s.run(t), register(false), Options{blind: true})
+	})
+}
+
 func TestSearchAgreesWithBruteForce(t *testing.T) {
 	for _, pure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("pure=%v", pure), func(t *testing.T) {

@@ -19,9 +19,9 @@
 // # How
 //
 // Keys, and other parts that cannot see each other, are judged by themselves and
-// in parallel. Queues and stacks of values that differ, sets that only grow and
-// counters that answer are judged by near-linear monitors, which need at most
-// O(n log n) steps. Everything else goes to a search in two shapes: a depth-first
+// in parallel. Queues of values that differ, sets that only grow and counters that
+// answer are judged by monitors in O(n log n), stacks in O(n) for each level of
+// their depth. Everything else goes to a search in two shapes: a depth-first
 // one that is greedy (Wing and Gong 1993, Lowe 2017) for as long as it gets on,
 // then the frontier of all states of affairs that are possible after each event
 // (Lowe's just-in-time linearization), which needs memory for the operations

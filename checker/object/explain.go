@@ -83,7 +83,7 @@ func (r *recorder) tell(ctx context.Context, p *part, f finding) story {
 	}
 	s.calls = shrink(ctx, p, r.options, f)
 	o := r.options
-	o.Work = explainWork
+	o.Work = explainWork / 4
 	l := longest(p.only(s.calls), newBudget(ctx, o))
 	s.order, s.state, s.culprit, s.blocked = l.calls, l.machine.describe(l.state), l.stop, l.blocked()
 	if s.culprit >= 0 {

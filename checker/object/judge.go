@@ -71,9 +71,11 @@ func (r *recorder) divide() []*part {
 	var out []*part
 	for _, p := range parts {
 		switch {
+		case r.options.Whole:
+			out = append(out, p)
 		case r.spec.split != nil:
 			out = append(out, r.spec.split(p)...)
-		case r.spec.partition != nil && !r.options.Whole:
+		case r.spec.partition != nil:
 			out = append(out, p.splitByModel()...)
 		default:
 			out = append(out, p)

@@ -237,7 +237,7 @@ func unread(textOf func(history.Value) string) func(p *part) []bool {
 				continue
 			}
 			text := textOf(p.r.values.value(p.r.call(int32(ev >> 1)).arg))
-			out[i] = text != "" && !slices.ContainsFunc(results, func(got string) bool { return strings.Contains(got, text) })
+			out[i] = !slices.ContainsFunc(results, func(got string) bool { return strings.Contains(got, text) })
 		}
 		return out
 	}

@@ -64,8 +64,8 @@ type Op struct {
 type Options struct {
 	// Keyed: every client :value is [key value], one object for each key.
 	Keyed bool
-	// Whole keeps a kv store in one part instead of one for each of its keys: as
-	// right, and very much slower.
+	// Whole keeps an object in one part where it could be judged in several, as a kv
+	// store by key: as right, and very much slower.
 	Whole bool
 	// NilAny: a read of nil agrees with every state of a register, as in Knossos.
 	NilAny bool

@@ -94,8 +94,13 @@ func (r *recorder) parts() []*part {
 			at[c.end] = (ev | 1) + 1
 		}
 	}
+	total := 0
+	for _, size := range sizes {
+		total += size
+	}
+	slab := make([]uint32, total)
 	for i, p := range parts {
-		p.events = make([]uint32, 0, sizes[i])
+		p.events, slab = slab[:0:sizes[i]], slab[sizes[i]:]
 	}
 	put := func(ev uint32) {
 		p := parts[index[r.call(int32(ev>>1)).key]-1]

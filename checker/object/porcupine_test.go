@@ -44,7 +44,7 @@ func operations(h *history.History) []porcupine.Operation {
 
 // askPorcupine judges h; unknown where it takes too long.
 func askPorcupine[S any](h *history.History, m Model[S]) porcupine.CheckResult {
-	return porcupine.CheckOperationsTimeout(asPorcupine(m), operations(h), time.Second)
+	return porcupine.CheckOperationsTimeout(asPorcupine(m), operations(h), time.Second/4)
 }
 
 // against checks larger histories against Porcupine.
@@ -72,11 +72,11 @@ func TestAgainstPorcupine(t *testing.T) {
 	queue := container("enqueue", "dequeue", 1)
 	for name, model := range map[string]func() Model[string]{"fifo": fifo, "bag": bag, "priority": priorityQueue} {
 		queue.model = model
-		t.Run(name, func(t *testing.T) { against(t, queue, 30) })
+		t.Run(name, func(t *testing.T) { against(t, queue, 20) })
 	}
 	s := container("push", "pop", 1)
 	s.model = stack
-	t.Run("stack", func(t *testing.T) { against(t, s, 30) })
+	t.Run("stack", func(t *testing.T) { against(t, s, 20) })
 }
 
 // TestFromPorcupine judges with a model as users of Porcupine have it.

@@ -6,10 +6,12 @@ import (
 )
 
 const (
-	chunkSize   = 256 << 10 // bytes read at a time
-	firstChunk  = 32 << 10  // of the first chunk: most histories are small
+	chunkSize   = 256 << 10 // bytes read at a time, at most
+	firstChunk  = 32 << 10  // of the first chunk
+	growth      = 16        // a chunk is one of so many parts of what was read
 	chunkEvents = 16 << 10  // events that a chunk holds at once
 	splitWindow = 32 << 10  // bytes searched for the start of an op
+	shortLine   = 64        // bytes of an op, at least if it has an index and a time
 )
 
 // chunk is a stretch of a text, with the events or the ops in it.
@@ -48,6 +50,10 @@ func (c *chunk) parse(from int) {
 	if c.whole {
 		c.parseOps(from)
 		return
+	}
+	if c.events == nil {
+		c.events = make([]Event, 0, min(c.n/shortLine+1, chunkEvents))
+		c.starts = make([]uint32, 0, cap(c.events))
 	}
 	c.events, c.starts = c.events[:0], c.starts[:0]
 	c.own.Reset()

@@ -94,9 +94,11 @@ func (s *supply) claim(c *chunk) bool {
 	if s.err != nil {
 		return false
 	}
-	size := s.size
+	// Chunks grow with what was read: most histories are small, and to use memory
+	// for the first time takes longer than to read a text.
+	size := int(min(int64(s.size), max(firstChunk, s.base/growth)))
 	if s.base == 0 {
-		size = min(max(size, len(byteOrderMark)), firstChunk)
+		size = max(size, len(byteOrderMark))
 	}
 	if want := len(s.carry) + size + padding; len(c.padded) < want {
 		c.padded = make([]byte, want)

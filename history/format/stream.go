@@ -22,8 +22,8 @@ type stream struct {
 	found *history.CutError
 }
 
-// read gives take every op that can be read. A cut is no error; io.EOF from take
-// ends the reading, without one.
+// read gives take every op that can be read, each at the place of the one before.
+// A cut is no error; io.EOF from take ends the reading, without one.
 func (s *stream) read(keep bool, take func(at int, op *history.Op) error) error {
 	text, err := s.in.open()
 	if err != nil {
@@ -31,8 +31,9 @@ func (s *stream) read(keep bool, take func(at int, op *history.Op) error) error 
 	}
 	defer text.Close()
 	reader := s.begin(text, keep)
+	var op history.Op // one for all: take gets its address
 	for at := 0; ; at++ {
-		op, err := reader.Read()
+		op, err = reader.Read()
 		if err == io.EOF || errors.As(err, &s.found) {
 			return nil
 		}
@@ -74,14 +75,22 @@ func (s *stream) head(n int) *history.History {
 	if n <= 0 {
 		return h
 	}
+	const most = 256
+	var parts [][]history.Op // an Op is large: what grows is copied once
+	part := make([]history.Op, 0, min(n, most))
 	// What cannot be read is for each and history to report.
-	_ = s.read(true, func(_ int, op *history.Op) error {
-		h.Ops = append(h.Ops, *op)
-		if len(h.Ops) == n {
+	_ = s.read(true, func(at int, op *history.Op) error {
+		if len(part) == cap(part) {
+			parts = append(parts, part)
+			part = make([]history.Op, 0, min(n-at, most))
+		}
+		part = append(part, *op)
+		if at+1 == n {
 			return io.EOF
 		}
 		return nil
 	})
+	h.Ops = slices.Concat(append(parts, part)...)
 	return h
 }
 

@@ -3,42 +3,142 @@ package weak
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sort"
 )
 
 // clocks are vector clocks that come and go: of each of k chains, how far it is
-// known. A clock that nobody needs any more makes room for another one.
+// known. They are made of pages that several of them share as long as they agree on
+// all chains there, as clocks do on those that have ended. A clock that nobody needs
+// any more makes room for another one.
 type clocks struct {
-	k     int
-	slabs [][]int32
-	free  []int32
-	used  int32
+	width  int // pages of a clock
+	limit  int64
+	tables [][]int32 // by clock: its pages; page 0 is all zeros, and stays
+	free   []int32   // clocks
+	pages  []*page
+	uses   []int32 // by page
+	spare  []int32 // pages
+	steps  int64   // pages looked at, ever
 }
 
-const perSlab = 256
+const pageSize = 32
 
-func (c *clocks) of(id int32) []int32 {
-	slab := c.slabs[id/perSlab]
-	at := int(id%perSlab) * c.k
-	return slab[at : at+c.k : at+c.k]
+type page [pageSize]int32
+
+func newClocks(k int32, limit int64) *clocks {
+	return &clocks{width: int(k+pageSize-1) / pageSize, limit: limit, pages: []*page{{}}, uses: []int32{1}}
 }
 
-// take returns a clock with anything in it.
+// get is how far a clock knows a chain.
+func (c *clocks) get(id, chain int32) int32 {
+	return c.pages[c.tables[id][chain/pageSize]][chain%pageSize]
+}
+
+// set has a clock know a chain that far.
+func (c *clocks) set(id, chain, place int32) {
+	at := &c.tables[id][chain/pageSize]
+	c.own(at)
+	c.pages[*at][chain%pageSize] = place
+}
+
+// own gives a clock a page of its own.
+func (c *clocks) own(at *int32) {
+	if old := *at; old == 0 || c.uses[old] > 1 {
+		*at = c.fresh()
+		*c.pages[*at] = *c.pages[old]
+		c.drop(old)
+	}
+}
+
+func (c *clocks) fresh() int32 {
+	if n := len(c.spare); n > 0 {
+		p := c.spare[n-1]
+		c.spare = c.spare[:n-1]
+		c.uses[p] = 1
+		return p
+	}
+	const together = 64
+	all := make([]page, together)
+	for i := range all {
+		c.pages = append(c.pages, &all[i])
+		c.uses = append(c.uses, 0)
+		c.spare = append(c.spare, int32(len(c.pages))-1)
+	}
+	return c.fresh()
+}
+
+func (c *clocks) drop(p int32) {
+	if p == 0 {
+		return
+	}
+	if c.uses[p]--; c.uses[p] == 0 {
+		c.spare = append(c.spare, p)
+	}
+}
+
+// take returns a clock that knows nothing.
 func (c *clocks) take() int32 {
 	if n := len(c.free); n > 0 {
 		id := c.free[n-1]
 		c.free = c.free[:n-1]
 		return id
 	}
-	if int(c.used)%perSlab == 0 {
-		c.slabs = append(c.slabs, make([]int32, perSlab*c.k))
-	}
-	c.used++
-	return c.used - 1
+	c.tables = append(c.tables, make([]int32, c.width))
+	return int32(len(c.tables)) - 1
 }
 
-func (c *clocks) bytes() int64 { return int64(len(c.slabs)) * perSlab * int64(c.k) * 4 }
+// give gives a clock back.
+func (c *clocks) give(id int32) {
+	for i, p := range c.tables[id] {
+		c.drop(p)
+		c.tables[id][i] = 0
+	}
+	c.free = append(c.free, id)
+}
+
+// join has a clock know what another one knows.
+func (c *clocks) join(id, other int32) {
+	into, from := c.tables[id], c.tables[other]
+	c.steps += int64(len(into))
+	for i, theirs := range from {
+		mine := into[i]
+		if theirs == mine || theirs == 0 {
+			continue
+		}
+		c.steps++
+		if mine != 0 {
+			a, b := c.pages[mine], c.pages[theirs]
+			more, less := false, false
+			for j := range a {
+				more = more || a[j] > b[j]
+				less = less || a[j] < b[j]
+			}
+			if !less {
+				continue
+			}
+			if more {
+				c.own(&into[i])
+				a = c.pages[into[i]]
+				for j := range a {
+					a[j] = max(a[j], b[j])
+				}
+				continue
+			}
+		}
+		c.drop(mine)
+		c.uses[theirs]++
+		into[i] = theirs
+	}
+}
+
+func (c *clocks) bytes() int64 {
+	return int64(len(c.pages))*(pageSize*4+16) + int64(len(c.tables))*int64(c.width*4+24)
+}
+
+// mostSteps bounds the work on clocks: half a minute or so.
+const mostSteps = 1 << 32
 
 // writers are who wrote each key, by chain, each chain's in order.
 type writers struct {
@@ -86,7 +186,7 @@ func (x *inference) causal(ctx context.Context, order []int32, memory int64) (un
 		}
 	}
 	w := h.writersOf(chain)
-	c := &clocks{k: int(k)}
+	c := newClocks(k, memory)
 	at := make([]int32, n) // by transaction: its clock
 	s := newSight(x)
 	for i, t := range order {
@@ -94,9 +194,12 @@ func (x *inference) causal(ctx context.Context, order []int32, memory int64) (un
 			if ctx.Err() != nil {
 				return ""
 			}
-			if memory > 0 && c.bytes() > memory {
-				return memoryReached(memory)
-			}
+		}
+		if memory > 0 && c.bytes() > memory {
+			return fmt.Sprintf("memory limit of %d bytes reached by the clocks of %d sessions", memory, k)
+		}
+		if c.steps > mostSteps {
+			return fmt.Sprintf("work limit of %d steps reached by the clocks of %d sessions", int64(mostSteps), k)
 		}
 		s.look(t)
 		id := int32(-1)
@@ -105,32 +208,23 @@ func (x *inference) causal(ctx context.Context, order []int32, memory int64) (un
 				id = at[p]
 			} else {
 				id = c.take()
-				copy(c.of(id), c.of(at[p]))
+				c.join(id, at[p])
 			}
+		} else {
+			id = c.take()
 		}
 		for _, p := range s.sources {
-			if id < 0 {
-				id = c.take()
-				copy(c.of(id), c.of(at[p]))
-				continue
-			}
-			join(c.of(id), c.of(at[p]))
+			c.join(id, at[p])
 		}
-		if id < 0 {
-			id = c.take()
-			clear(c.of(id))
-		}
-		knows := c.of(id)
 		for _, key := range s.keys {
 			w1 := s.from[key]
-			var known []int32 // to w1
-			if w1 >= 0 {
-				known = c.of(at[w1])
-			}
 			groups := w.groups[w.keyOff[key] : w.keyOff[key+1]+1]
 			for g, grp := range groups[:len(groups)-1] {
-				upto := knows[grp.chain]
-				if upto == 0 || known != nil && upto <= known[grp.chain] {
+				upto, known := c.get(id, grp.chain), int32(0)
+				if w1 >= 0 {
+					known = c.get(at[w1], grp.chain)
+				}
+				if upto <= known {
 					continue
 				}
 				own := w.txns[grp.start:groups[g+1].start]
@@ -138,38 +232,28 @@ func (x *inference) causal(ctx context.Context, order []int32, memory int64) (un
 				if place[own[last]] > upto {
 					last = sort.Search(len(own), func(i int) bool { return place[own[i]] > upto }) - 1
 				}
-				if last < 0 || known != nil && place[own[last]] <= known[grp.chain] {
-					continue
+				if last >= 0 && place[own[last]] > known {
+					x.add(own[last], w1, t, key)
 				}
-				x.add(own[last], w1, t, key)
 			}
 		}
 		if chain[t] >= 0 {
-			knows[chain[t]] = place[t]
+			c.set(id, chain[t], place[t])
 		}
 		for _, rd := range h.readsOf(t) {
 			if rd.from < 0 {
 				continue
 			}
 			if needs[rd.from]--; needs[rd.from] == 0 {
-				c.free = append(c.free, at[rd.from])
+				c.give(at[rd.from])
 			}
 		}
 		at[t] = id
 		if needs[t] == 0 {
-			c.free = append(c.free, id)
+			c.give(id)
 		}
 	}
 	return ""
-}
-
-func join(into, other []int32) {
-	other = other[:len(into)]
-	for i, v := range other {
-		if v > into[i] {
-			into[i] = v
-		}
-	}
 }
 
 // writersOf groups the writers of each key by chain; those without one are left out.

@@ -2,7 +2,6 @@ package weak
 
 import (
 	"context"
-	"fmt"
 	"slices"
 )
 
@@ -323,8 +322,4 @@ func (x *inference) atomic(ctx context.Context) {
 			}
 		}
 	}
-}
-
-func memoryReached(limit int64) string {
-	return fmt.Sprintf("memory limit of %d bytes reached by the clocks of causal order", limit)
 }

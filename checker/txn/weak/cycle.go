@@ -279,7 +279,7 @@ func (h *History) settle(v *Violation) {
 	sub := h.only(v.Core)
 	if v.Name == v.Ask.Name() {
 		for _, a := range weaker(v.Ask) {
-			if a == v.Ask || !sub.broken(context.Background(), a) {
+			if a == v.Ask || !sub.broken(context.Background(), a, smallWork) {
 				continue
 			}
 			weak := sub.Infer(context.Background(), a, 0).Broken
@@ -331,8 +331,8 @@ func weaker(a Ask) []Ask {
 	return all
 }
 
-// broken reports whether a small history breaks a level.
-func (h *History) broken(ctx context.Context, a Ask) bool {
+// broken reports whether a small history is found to break a level.
+func (h *History) broken(ctx context.Context, a Ask, work int64) bool {
 	if a.Level <= Causal {
 		x := newInference(h, a)
 		order, acyclic := x.order(false)
@@ -350,8 +350,7 @@ func (h *History) broken(ctx context.Context, a Ask) bool {
 		_, acyclic = x.order(true)
 		return x.staleCount > 0 || !acyclic
 	}
-	s := newSearch(h, a, smallWork)
-	return s.run(ctx).Broken != nil
+	return newSearch(h, a, work).run(ctx).Broken != nil
 }
 
 // smallWork is enough to decide a history of few transactions.

@@ -7,19 +7,19 @@ import (
 )
 
 // explain makes the core of a violation small, finds the weakest level that it breaks,
-// and why. It is false when the core alone breaks nothing.
-func (h *History) explain(ctx context.Context, v *Violation) bool {
-	core, ok := h.shrink(ctx, v.Core, v.Ask)
-	if !ok {
+// and why. It is false when the core alone is not found to break anything.
+func (h *History) explain(ctx context.Context, v *Violation, work int64) bool {
+	if !h.only(v.Core).broken(ctx, v.Ask, work) {
 		return false
 	}
+	core := h.shrink(ctx, v.Core, v.Ask)
 	sub := h.only(core)
 	for _, a := range weaker(v.Ask) {
-		if a == v.Ask || !sub.broken(ctx, a) {
+		if a == v.Ask || !sub.broken(ctx, a, smallWork) {
 			continue
 		}
 		v.Ask = a
-		core, _ = h.shrink(ctx, core, a)
+		core = h.shrink(ctx, core, a)
 		sub = h.only(core)
 		break
 	}
@@ -93,13 +93,9 @@ func (v *Violation) single() bool {
 	return overwrote(v.Cycle) <= 1
 }
 
-// shrink leaves out of a core what it can do without, in ever smaller pieces; ok is
-// false when the core does not break a at all. Sets that are very large stay as they
-// are.
-func (h *History) shrink(ctx context.Context, core []int32, a Ask) (small []int32, ok bool) {
-	if !h.only(core).broken(ctx, a) {
-		return core, false
-	}
+// shrink leaves out of a core what it can do without, in ever smaller pieces. Sets
+// that are very large stay about as they are.
+func (h *History) shrink(ctx context.Context, core []int32, a Ask) []int32 {
 	const most = 4 << 20 // transactions looked at in all
 	spent := 0
 	for size := (len(core) + 1) / 2; size > 0; size /= 2 {
@@ -108,7 +104,7 @@ func (h *History) shrink(ctx context.Context, core []int32, a Ask) (small []int3
 			for at := 0; at < len(core) && spent < most; {
 				rest := slices.Concat(core[:at], core[min(at+size, len(core)):])
 				spent += len(rest)
-				if len(rest) > 0 && h.only(rest).broken(ctx, a) {
+				if len(rest) > 0 && h.only(rest).broken(ctx, a, smallWork) {
 					core, again = rest, size == 1
 				} else {
 					at += size
@@ -116,7 +112,7 @@ func (h *History) shrink(ctx context.Context, core []int32, a Ask) (small []int3
 			}
 		}
 	}
-	return core, true
+	return core
 }
 
 // proof returns the contradiction of a saturation: a cycle of edges, and those derived

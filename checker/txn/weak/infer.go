@@ -86,10 +86,23 @@ func (x *inference) add(w2, w1, reader, key int32) {
 
 // Infer decides ReadCommitted, ReadAtomic or Causal. Clocks may take that many bytes,
 // 0 for no limit. An answer that neither holds nor is broken comes from that limit or
-// from ctx.
+// from ctx. A violation is of the weakest level of these that is broken.
 func (h *History) Infer(ctx context.Context, a Ask, memory int64) Answer {
 	h.seal()
 	a.Realtime = false
+	answer := h.infer(ctx, a, memory)
+	if answer.Broken == nil {
+		return answer
+	}
+	for weaker := ReadCommitted; weaker < answer.Broken.Level; weaker++ {
+		if other := h.infer(ctx, Ask{Level: weaker, Sessions: a.Sessions}, memory); other.Broken != nil {
+			return other
+		}
+	}
+	return answer
+}
+
+func (h *History) infer(ctx context.Context, a Ask, memory int64) Answer {
 	if h.Len() == 0 {
 		return Answer{Holds: true}
 	}

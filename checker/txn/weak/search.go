@@ -62,11 +62,21 @@ func (h *History) Search(ctx context.Context, a Ask, work int64) Answer {
 		spent += s.steps
 	}
 	answer.Steps = spent
-	if answer.Broken != nil {
-		answer.Count = 1
-		if !h.explain(ctx, answer.Broken) {
-			answer.Unfinished = fmt.Sprintf("%d transactions seem to break %s, but that could not be verified", len(answer.Broken.Core), a.Level)
-			answer.Broken = nil
+	v := answer.Broken
+	if v == nil {
+		return answer
+	}
+	answer.Count = 1
+	if !h.explain(ctx, v, work) {
+		answer.Unfinished = fmt.Sprintf("%d transactions seem to break %s, but that could not be verified", len(v.Core), a.Level)
+		answer.Broken = nil
+		return answer
+	}
+	if v.Level == ReadAtomic || v.Level == Causal {
+		// Something even weaker may be broken elsewhere.
+		const clocks = 1 << 30
+		if all := h.Infer(ctx, v.Ask, clocks); all.Broken != nil {
+			answer.Broken, answer.Count = all.Broken, all.Count
 		}
 	}
 	return answer
@@ -230,7 +240,7 @@ func (s *search) run(ctx context.Context) Answer {
 			return Answer{Holds: true}
 		}
 		if steps&0xff == 0 && ctx.Err() != nil || s.steps > s.limit {
-			return s.unfinished(ctx, len(s.at)-w.at)
+			return s.unfinished(ctx, w.open())
 		}
 		s.lowest = int32(w.at)
 		if !s.mend(r) {

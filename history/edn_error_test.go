@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"strings"
@@ -163,6 +164,8 @@ func TestSyntaxErrorFarAway(t *testing.T) {
 	}
 }
 
+var slow = flag.Bool("slow", false, "also run the limits that take many seconds to reach")
+
 // endless repeats one byte.
 type endless byte
 
@@ -200,8 +203,8 @@ func TestLimits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("reads some hundred megabytes")
+			if testing.Short() || !*slow && (tt.name == "values" || tt.name == "space in an op") {
+				t.Skip("SKIPPED: takes long: run it with -slow")
 			}
 			_, err := ReadAll(tt.source(), EDN())
 			var syntax *SyntaxError

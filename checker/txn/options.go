@@ -15,9 +15,11 @@
 // An anomaly that the models asked for allow is a warning. A history is invalid
 // exactly when an anomaly was found that one of them forbids, so an invalid
 // verdict holds however much of the search a limit cut off; a valid one is given
-// only when nothing was cut off. Anomalies are found, their absence is not proved:
-// a history may be valid here because nothing in it shows the order of some
-// versions.
+// only when nothing was cut off.
+//
+// Of lists this decides nearly everything, as their reads tell the order. Of registers
+// they do not: there package weak is asked besides, which finds an order of the
+// transactions or a proof that there is none.
 //
 // What is taken of a transaction is about 30 bytes, and 8 for each of its
 // micro-operations.
@@ -37,7 +39,7 @@ import (
 type Options struct {
 	// Models are the consistency models that must hold, by Elle's names
 	// (snapshot-isolation, PL-2, …). None of these and no Anomalies either:
-	// strict-serializable.
+	// strict-serializable, with Sessions strong-session-serializable.
 	Models []string
 	// Anomalies must not be found either, besides what Models forbid. With no
 	// Models, only these are looked for.
@@ -103,7 +105,11 @@ func (o Options) Check() error {
 
 // models returns the models asked for, by the names that this project uses.
 func (o Options) models() []string {
-	if len(o.Models) == 0 && len(o.Anomalies) == 0 {
+	switch {
+	case len(o.Models) > 0 || len(o.Anomalies) > 0:
+	case o.Sessions:
+		return []string{"strong-session-serializable"}
+	default:
 		return []string{"strict-serializable"}
 	}
 	var names []string

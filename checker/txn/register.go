@@ -37,15 +37,25 @@ import (
 // is concluded from values that nobody in the history wrote, and where Order or
 // Versions give the order nothing but that counts.
 //
+// What is then still open package weak decides: from monotonic-atomic-view on it finds
+// an order of the transactions that a model allows, or a few transactions that can have
+// none, and only where its work runs out is the verdict unknown. Its names are those of
+// Elle, and non-monotonic-read, fractured-read, causal-cycle and non-prefix-read where
+// Elle has none. It is not asked where Order or Versions are given. Who asks for
+// causal-cerone by name asks for the order of processes too, as causality is nothing
+// without it; who asks for a model that implies it does not.
+//
 // What else differs from Elle: transactions in doubt take part when one of their
 // values was read. Values that nobody wrote are a warning, as they may be from before
-// the history.
+// the history, but with Options.Sessions a garbage-read; with these a transaction that
+// misses what it wrote itself is a not-own-write at any level.
 //
 // With n micro-ops and c transactions open at once it is O(n) in time, but O(n·c)
 // for what real time says of one key, and where a version was read by many
 // transactions and overwritten by many others that nothing orders, their product;
 // past 256 such pairs per micro-op the verdict is unknown. It takes about 40 bytes
-// for each micro-op besides what all transactions take.
+// for each micro-op besides what all transactions take, and package weak about 30 for
+// the weak levels and 100 for the strong ones.
 func RWRegister(o Options) checker.Stream {
 	c := &rwRegister{options: o}
 	c.txns = txns{write: "w", unknown: unknownCode, limit: o.Memory}

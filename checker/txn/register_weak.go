@@ -143,16 +143,14 @@ func (w *weakJudge) ask(ctx context.Context, q weakAsk) {
 // broken adds a violation to what was found.
 func (w *weakJudge) broken(q weakAsk, answer weak.Answer) {
 	v := answer.Broken
-	model := q.model
+	f := finding{name: v.Name, count: answer.Count, bad: true, sessions: v.Sessions && !w.c.options.Sessions}
 	switch {
 	case v.Level == weak.ReadCommitted && !w.c.options.Sessions:
-		model = "monotonic-atomic-view"
+		f.rulesOut = []string{"monotonic-atomic-view"}
 	case v.Level <= weak.Prefix:
-		model = v.Level.String()
-	}
-	f := finding{name: v.Name, count: answer.Count, bad: true, rulesOut: []string{model}}
-	if v.Sessions && !w.c.options.Sessions {
-		f.sessions = true
+		f.rulesOut = []string{v.Level.String()}
+	case w.c.options.Sessions:
+		f.rulesOut = []string{q.model} // the order of sessions is part of it
 	}
 	t := &weakTeller{w: w, v: v}
 	x := &explainer{txns: &w.c.txns, teller: t, src: w.src}

@@ -33,17 +33,25 @@ func (t *weakTeller) name(txn int32) string {
 // shown gives the words.
 func (t *weakTeller) shown() shown {
 	s := shown{name: t.v.Name, cycle: true, end: "So each of them would have to come before itself."}
-	for _, e := range t.v.Cycle {
+	// The cycle begins with the transaction that the history has first.
+	first := 0
+	for i, e := range t.v.Cycle {
+		if e.From < t.v.Cycle[first].From {
+			first = i
+		}
+	}
+	cycle := slices.Concat(t.v.Cycle[first:], t.v.Cycle[:first])
+	for _, e := range cycle {
 		t.name(e.From)
 	}
 	for _, txn := range t.v.Core {
 		t.name(txn)
 	}
-	for _, e := range slices.Concat(t.v.Derived, t.v.Cycle) {
+	for _, e := range slices.Concat(t.v.Derived, cycle) {
 		s.clauses = append(s.clauses, fmt.Sprintf("%s comes before %s, as %s", t.name(e.From), t.name(e.To), t.because(e)))
 		s.started = append(s.started, timed(e)...)
 	}
-	for _, e := range t.v.Cycle {
+	for _, e := range cycle {
 		s.steps = append(s.steps, checker.Step{From: t.w.r.at(e.From), To: t.w.r.at(e.To), Rel: relOf(e.Why), Why: t.because(e)})
 	}
 	if t.v.Exhausted {

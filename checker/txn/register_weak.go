@@ -223,6 +223,13 @@ func (w *weakJudge) closed() {
 func (w *weakJudge) build() {
 	r := w.r
 	w.h = &weak.History{}
+	reads := 0
+	for _, m := range r.mops {
+		if m.isRead() {
+			reads++
+		}
+	}
+	w.h.Grow(r.len(), reads, len(r.mops)-reads)
 	session := r.sessions()
 	own := newPerKey(r.keys.len())
 	for i := range int32(r.len()) {

@@ -30,6 +30,18 @@ type History struct {
 // read is one of a key, from a transaction or from Initial.
 type read struct{ key, from int32 }
 
+// Grow makes room for so many transactions, reads and writes in all.
+func (h *History) Grow(txns, reads, writes int) {
+	for _, column := range []*[]int32{&h.session, &h.call, &h.ret} {
+		*column = slices.Grow(*column, txns)
+	}
+	for _, column := range []*[]uint32{&h.readEnd, &h.writeEnd} {
+		*column = slices.Grow(*column, txns)
+	}
+	h.reads = slices.Grow(h.reads, reads)
+	h.writes = slices.Grow(h.writes, writes)
+}
+
 // Add begins the next transaction. Those of a session, which is -1 for none, come in
 // its order. Call and ret are the times between which it took place: call is -1 and
 // ret is Never where that is not known.

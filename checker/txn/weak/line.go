@@ -17,6 +17,7 @@ type line struct {
 	came   []hop // how the last search came to each node that it marked
 	seen   []int32
 	back   []int32
+	places []int32
 	lowest int32 // the first place whose node moved, of all since it was set
 	steps  int64 // nodes and edges looked at, ever
 }
@@ -157,7 +158,7 @@ func (l *line) move(from, to int32) {
 	l.sort(l.back)
 	l.sort(l.seen)
 	nodes := append(l.back, l.seen...)
-	places := make([]int32, 0, len(nodes))
+	places := l.places[:0]
 	for _, node := range nodes {
 		places = append(places, l.pos[node])
 	}
@@ -166,7 +167,7 @@ func (l *line) move(from, to int32) {
 	for i, node := range nodes {
 		l.pos[node], l.at[places[i]] = places[i], node
 	}
-	l.back = nodes[:0]
+	l.back, l.places = nodes[:0], places
 	l.steps += int64(len(nodes))
 }
 

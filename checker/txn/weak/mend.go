@@ -31,7 +31,7 @@ func (s *search) mend(r rule) bool {
 	from1, to1, from2, to2 := s.ways(r)
 	if from1 < 0 {
 		if s.reach(to2, from2) {
-			s.last = conflict{}
+			s.last.deps, s.last.txns = s.last.deps[:0], s.last.txns[:0]
 			s.blame(from2, to2)
 			s.party(r)
 			return s.retreat()
@@ -48,7 +48,7 @@ func (s *search) mend(r rule) bool {
 		from1, to1, from2, to2 = from2, to2, from1, to1
 	}
 	if s.reach(to2, from2) {
-		s.last = conflict{}
+		s.last.deps, s.last.txns = s.last.deps[:0], s.last.txns[:0]
 		s.blame(from2, to2)
 		s.party(r)
 		if s.reach(to1, from1) {
@@ -59,7 +59,7 @@ func (s *search) mend(r rule) bool {
 		return true
 	}
 	if s.reach(to1, from1) {
-		s.last = conflict{}
+		s.last.deps, s.last.txns = s.last.deps[:0], s.last.txns[:0]
 		s.blame(from1, to1)
 		s.party(r)
 		s.reach(to2, from2) // what it leaves behind is needed
@@ -113,7 +113,7 @@ func (s *search) force(e added) {
 
 // link links an edge that follows from its rule alone, or is chosen.
 func (s *search) link(e added) {
-	s.last = conflict{}
+	s.last.deps, s.last.txns = s.last.deps[:0], s.last.txns[:0]
 	s.party(e.rule)
 	s.force(e)
 }

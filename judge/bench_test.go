@@ -3,7 +3,6 @@ package judge
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"os"
@@ -25,7 +24,7 @@ const (
 )
 
 // patience is the length of a measurement that is not repeated.
-const patience = 10 * time.Second
+const patience = 4 * time.Second
 
 // load is a history to measure.
 type load struct {
@@ -102,12 +101,13 @@ func judgements(b *testing.B, name string, loads []load) {
 		t.header = append(t.header, "Porcupine, check alone: s, CPU s", "peak MB", "its CPU s / ours")
 	}
 	idle := idlePeak(b)
-	gaveUp := make(map[string]bool) // kinds of load, without their size
+	gaveUp := make(map[string]bool)      // kinds of load, without their size
+	shorter := make(map[string]measured) // by kind
 	for _, l := range loads {
 		if l.large && !*large {
 			continue
 		}
-		l.name += fmt.Sprintf(" %s", size(l.gen.Ops))
+		l.name += ", " + size(l.gen.Ops)
 		b.Run(strings.ReplaceAll(l.name, " ", "-"), func(b *testing.B) {
 			l.gen.Seed = 1
 			path := l.write(b)
@@ -124,12 +124,43 @@ func judgements(b *testing.B, name string, loads []load) {
 			if peers {
 				cells = append(cells, l.porcupine(b, path, alone, gaveUp)...)
 			}
-			if ran {
-				t.add(cells...)
+			if !ran {
+				return
 			}
+			t.add(cells...)
+			now := measured{ops, all, alone}
+			if before, ok := shorter[l.kind()]; ok && ops == 10_000_000 {
+				t.add(now.extrapolated(before, 100_000_000)...)
+			}
+			shorter[l.kind()] = now
 		})
 	}
 	t.publish(b)
+}
+
+// measured is what was measured of a load.
+type measured struct {
+	ops        int
+	all, alone figures
+}
+
+// extrapolated is a row for more operations, on the line through two loads.
+func (m measured) extrapolated(before measured, ops int) []string {
+	line := func(a, b float64) float64 {
+		slope := (b - a) / float64(m.ops-before.ops)
+		return b + slope*float64(ops-m.ops)
+	}
+	wall := line(before.all.Wall.Seconds(), m.all.Wall.Seconds())
+	cpu := line(before.all.CPU.Seconds(), m.all.CPU.Seconds())
+	peak := line(float64(before.all.Peak), float64(m.all.Peak))
+	return []string{fmt.Sprintf("*%s, not run: on the line through the two above*", size(ops)), "–", fmt.Sprintf("%.0f, %.0f", wall, cpu),
+		count(float64(ops) / wall), megabytes(int64(peak)), count(peak / float64(ops)), "–", "–"}
+}
+
+// kind is what the load is, whatever its size.
+func (l load) kind() string {
+	l.gen.Ops = 0
+	return fmt.Sprint(l.gen, l.o)
 }
 
 // crashed says how many operations of the history are in doubt.
@@ -150,13 +181,10 @@ func said(f figures) string { return strings.TrimSpace(f.Verdict + " " + f.Anoma
 // porcupine measures the peer on the same file, unless it gave up on a shorter
 // history of that kind.
 func (l load) porcupine(b *testing.B, path string, ours figures, gaveUp map[string]bool) []string {
-	kind := l.gen
-	kind.Ops = 0
-	of := fmt.Sprint(kind)
 	switch {
 	case !l.peer:
 		return []string{"–", "–", "–"}
-	case gaveUp[of]:
+	case gaveUp[l.kind()]:
 		return []string{"not tried: gave up on fewer ops", "–", "–"}
 	}
 	f, ran := measure(b, "porcupine", l.gen.Ops, task{What: "porcupine", Paths: []string{path}, Options: l.o, PeerTime: peerTime, PeerBytes: peerBytes})
@@ -164,7 +192,8 @@ func (l load) porcupine(b *testing.B, path string, ours figures, gaveUp map[stri
 		return []string{"–", "–", "–"}
 	}
 	ratio := fmt.Sprintf("%.3g", f.CPU.Seconds()/(ours.Take+ours.Finish).Seconds())
-	if gaveUp[of] = f.GaveUp != ""; gaveUp[of] {
+	if f.GaveUp != "" {
+		gaveUp[l.kind()] = true
 		return []string{f.GaveUp, megabytes(f.Peak), "> " + ratio}
 	}
 	if ours.Verdict != "" && f.Verdict != ours.Verdict {
@@ -181,7 +210,7 @@ func BenchmarkUniqueRegister(b *testing.B) {
 	for _, clients := range []int{5, 100} {
 		loads = append(loads, load{name: fmt.Sprintf("c=%d", clients), gen: gen.Options{Workload: "register", Ops: 1_000_000, Clients: clients}, large: true})
 	}
-	loads = append(loads, load{name: "c=20, one stale read,", gen: gen.Options{Workload: "register", Ops: 1_000_000, Clients: 20, Plant: []string{"stale-read"}}, large: true})
+	loads = append(loads, load{name: "c=20, one stale read", gen: gen.Options{Workload: "register", Ops: 1_000_000, Clients: 20, Plant: []string{"stale-read"}}, large: true})
 	judgements(b, "unique-register", loads)
 }
 
@@ -192,7 +221,7 @@ func BenchmarkCAS(b *testing.B) {
 			for _, stale := range []bool{false, true} {
 				l := load{name: fmt.Sprintf("c=%d", clients), gen: gen.Options{Workload: "cas-register", Ops: ops, Clients: clients, Values: 5}, peer: true, large: ops > 10_000 || clients > 10}
 				if stale {
-					l.name += ", one stale read,"
+					l.name += ", one stale read"
 					l.gen.Plant = []string{"stale-read"}
 				}
 				loads = append(loads, l)
@@ -206,9 +235,9 @@ func BenchmarkCrashed(b *testing.B) {
 	var loads []load
 	for _, crash := range []float64{0.0032, 0.01} {
 		for _, stale := range []bool{false, true} {
-			l := load{name: "c=10", gen: gen.Options{Workload: "cas-register", Ops: 10_000, Clients: 10, Values: 5, Crash: crash}, peer: true, large: true}
+			l := load{name: fmt.Sprintf("c=10, %g %% crash", 100*crash), gen: gen.Options{Workload: "cas-register", Ops: 10_000, Clients: 10, Values: 5, Crash: crash}, peer: true, large: true}
 			if stale {
-				l.name += ", one stale read,"
+				l.name += ", one stale read"
 				l.gen.Plant = []string{"stale-read"}
 			}
 			loads = append(loads, l)
@@ -221,7 +250,7 @@ func BenchmarkCrashed(b *testing.B) {
 func BenchmarkKeyed(b *testing.B) {
 	keyed := Options{Keyed: true}
 	cas := func(ops, keys, clients int, big, peer bool) load {
-		return load{name: fmt.Sprintf("cas, 5 values, %d keys, c=%d,", keys, clients),
+		return load{name: fmt.Sprintf("cas, 5 values, %d keys, c=%d", keys, clients),
 			gen: gen.Options{Workload: "cas-register", Ops: ops, Keys: keys, Clients: clients, Values: 5}, o: keyed, large: big, peer: peer}
 	}
 	loads := []load{cas(100_000, 100, 50, false, true), cas(1_000_000, 100, 50, true, true)}
@@ -229,7 +258,7 @@ func BenchmarkKeyed(b *testing.B) {
 		loads = append(loads, cas(ops, 1000, 50, true, false))
 	}
 	for _, ops := range []int{1_000_000, 3_000_000, 10_000_000} {
-		loads = append(loads, load{name: "unique writes, 1000 keys, c=50,", gen: gen.Options{Workload: "register", Ops: ops, Keys: 1000, Clients: 50}, o: keyed, large: true})
+		loads = append(loads, load{name: "unique writes, 1000 keys, c=50", gen: gen.Options{Workload: "register", Ops: ops, Keys: 1000, Clients: 50}, o: keyed, large: true})
 	}
 	judgements(b, "keyed", loads)
 }
@@ -237,15 +266,15 @@ func BenchmarkKeyed(b *testing.B) {
 func BenchmarkAppend(b *testing.B) {
 	var loads []load
 	for _, ops := range []int{10_000, 100_000, 1_000_000} {
-		loads = append(loads, load{name: "strict-serializable store, c=20,", gen: gen.Options{Workload: "append", Ops: ops, Clients: 20}, large: ops > 100_000})
+		loads = append(loads, load{name: "strict-serializable store, c=20", gen: gen.Options{Workload: "append", Ops: ops, Clients: 20}, large: ops > 100_000})
 	}
 	all := gen.Anomalies("append")
 	for _, l := range []load{
-		{name: "the same with every anomaly planted,", gen: gen.Options{Workload: "append", Ops: 1_000_000, Plant: all}},
-		{name: "serializable store,", gen: gen.Options{Workload: "append", Ops: 1_000_000, Isolation: "serializable"}},
-		{name: "snapshot-isolation store,", gen: gen.Options{Workload: "append", Ops: 100_000, Isolation: "snapshot-isolation"}},
-		{name: "read-committed store,", gen: gen.Options{Workload: "append", Ops: 100_000, Isolation: "read-committed"}},
-		{name: "read-uncommitted store,", gen: gen.Options{Workload: "append", Ops: 100_000, Isolation: "read-uncommitted"}},
+		{name: "the same with every anomaly planted", gen: gen.Options{Workload: "append", Ops: 1_000_000, Plant: all}},
+		{name: "serializable store", gen: gen.Options{Workload: "append", Ops: 1_000_000, Isolation: "serializable"}},
+		{name: "snapshot-isolation store", gen: gen.Options{Workload: "append", Ops: 100_000, Isolation: "snapshot-isolation"}},
+		{name: "read-committed store", gen: gen.Options{Workload: "append", Ops: 100_000, Isolation: "read-committed"}},
+		{name: "read-uncommitted store", gen: gen.Options{Workload: "append", Ops: 100_000, Isolation: "read-uncommitted"}},
 	} {
 		l.gen.Clients, l.large = 20, true
 		loads = append(loads, l)
@@ -257,12 +286,12 @@ func BenchmarkRW(b *testing.B) {
 	var loads []load
 	for _, level := range []string{"read-committed", "read-atomic", "causal"} {
 		for _, ops := range []int{100_000, 1_000_000} {
-			loads = append(loads, load{name: level + ", c=20,", gen: gen.Options{Workload: "rw", Ops: ops, Clients: 20}, o: Options{Consistency: []string{level}}, large: ops > 100_000})
+			loads = append(loads, load{name: level + ", c=20", gen: gen.Options{Workload: "rw", Ops: ops, Clients: 20}, o: Options{Consistency: []string{level}}, large: ops > 100_000})
 		}
 	}
 	for _, l := range []load{
-		{name: "causal, 8 micro-ops a txn, c=50,", gen: gen.Options{Workload: "rw", Ops: 1_000_000, Clients: 50, Shortest: 8, Longest: 8}, o: Options{Consistency: []string{"causal"}}},
-		{name: "strict-serializable (the default), c=20,", gen: gen.Options{Workload: "rw", Ops: 1_000_000, Clients: 20}},
+		{name: "causal, 8 micro-ops a txn, c=50", gen: gen.Options{Workload: "rw", Ops: 1_000_000, Clients: 50, Shortest: 8, Longest: 8}, o: Options{Consistency: []string{"causal"}}},
+		{name: "strict-serializable (the default), c=20", gen: gen.Options{Workload: "rw", Ops: 1_000_000, Clients: 20}},
 	} {
 		l.large = true
 		loads = append(loads, l)
@@ -378,7 +407,7 @@ func BenchmarkStart(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	t := &table{name: "start", header: []string{"history of 1k ops", "ms, median of 50", "fastest", "CPU ms, median", "binary, MB"}}
+	t := &table{name: "start", header: []string{"history of 1k ops", "ms, median", "fastest", "CPU ms, median", "least", "binary, MB"}}
 	for _, l := range []load{
 		{name: "register", gen: gen.Options{Workload: "register", Ops: 1000}},
 		{name: "cas-register", gen: gen.Options{Workload: "cas-register", Ops: 1000, Values: 5}},
@@ -387,20 +416,27 @@ func BenchmarkStart(b *testing.B) {
 	} {
 		path := l.write(b)
 		var wall, cpu []time.Duration
-		for range 50 {
-			cmd := exec.CommandContext(context.Background(), binary, path)
-			start := time.Now()
-			_ = cmd.Run() // invalid is an exit code
-			wall = append(wall, time.Since(start))
-			cpu = append(cpu, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
-			if code := cmd.ProcessState.ExitCode(); code > 2 {
-				b.Fatalf("%s: exit code %d", l.name, code)
+		b.Run(l.name, func(b *testing.B) {
+			for b.Loop() {
+				for range 20 {
+					cmd := exec.CommandContext(b.Context(), binary, path)
+					start := time.Now()
+					_ = cmd.Run() // invalid is an exit code
+					wall = append(wall, time.Since(start))
+					cpu = append(cpu, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+					if code := cmd.ProcessState.ExitCode(); code < 0 || code > 2 {
+						b.Fatalf("%s: exit code %d", l.name, code)
+					}
+				}
 			}
+		})
+		if len(wall) == 0 {
+			continue
 		}
 		slices.Sort(wall)
 		slices.Sort(cpu)
 		ms := func(d time.Duration) string { return fmt.Sprintf("%.1f", d.Seconds()*1000) }
-		t.add(l.name, ms(wall[len(wall)/2]), ms(wall[0]), ms(cpu[len(cpu)/2]), fmt.Sprintf("%.1f", float64(info.Size())/1e6))
+		t.add(l.name, ms(wall[len(wall)/2]), ms(wall[0]), ms(cpu[len(cpu)/2]), ms(cpu[0]), fmt.Sprintf("%.1f", float64(info.Size())/1e6))
 	}
 	t.publish(b)
 }

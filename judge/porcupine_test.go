@@ -28,6 +28,7 @@ const (
 	writeCall
 	casCall
 	casMissCall // a cas that found something else than a
+	casMayCall  // a cas in doubt: every operation has to come somewhere, so it may also do nothing
 )
 
 // absent is the value of a register that was never written.
@@ -60,6 +61,11 @@ func registerModel() porcupine.Model {
 				return true, c.a
 			case casMissCall:
 				return now != c.a, now
+			case casMayCall:
+				if now == c.a {
+					return true, c.b
+				}
+				return true, now
 			}
 			return now == c.a, c.b
 		},
@@ -147,9 +153,15 @@ func calls(path string, o Options) ([]porcupine.Operation, error) {
 	kept := ops[:0]
 	for _, op := range ops {
 		c, happened := op.Input.(call)
-		if happened && (c.kind != readCall || op.Return != math.MaxInt64) {
-			kept = append(kept, op)
+		doubt := op.Return == math.MaxInt64
+		if !happened || doubt && c.kind == readCall {
+			continue
 		}
+		if doubt && c.kind == casCall {
+			c.kind = casMayCall
+			op.Input = c
+		}
+		kept = append(kept, op)
 	}
 	return kept, err
 }

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jepgo/jepgo/checker"
@@ -16,6 +17,8 @@ import (
 type plan struct {
 	checkers []checker.Checker
 	streams  []checker.Stream
+	foreign  *foreign
+	hint     string // what may be wrong with the question
 }
 
 // choose finds the rules for a history that begins with head, and notes in j
@@ -52,7 +55,11 @@ func choose(head *history.History, o *Options, j *report.Judgement) (plan, error
 	if err != nil {
 		return plan{}, err
 	}
-	return plan{streams: append([]checker.Stream{main}, beside(m, o)...)}, nil
+	p := plan{streams: append([]checker.Stream{main}, beside(m, o)...), foreign: &foreign{ops: m.ops}}
+	if m.uses&usesKeys != 0 && !o.Keyed && m.name != "kv" {
+		p.hint = look(head, false).hint()
+	}
+	return p, nil
 }
 
 // chooseModel takes the named model, or the one that the operations look like.
@@ -68,13 +75,13 @@ func chooseModel(head *history.History, o *Options) (m model, because string, er
 	}
 	var fits []model
 	for _, m := range models() {
-		if m.fits != nil && m.fits(s) {
+		if m.taken(s) {
 			fits = append(fits, m)
 		}
 	}
 	switch {
 	case len(fits) == 0:
-		return model{}, "", vague("%s fit no model that is known by its operations: want --model with one of %s%s", s, strings.Join(Models(), ", "), s.hint())
+		return model{}, "", vague("%s fit no model that is known by its operations%s: want --model%s", s, s.hint(), candidates(s))
 	case len(fits) > 1 && fits[0].shared:
 		var names []string
 		for _, m := range fits {
@@ -91,3 +98,44 @@ type VagueError struct{ message string }
 func (e *VagueError) Error() string { return e.message }
 
 func vague(format string, args ...any) error { return &VagueError{fmt.Sprintf(format, args...)} }
+
+// candidates names the models that judge such operations.
+func candidates(s *sight) string {
+	var names []string
+	for _, m := range models() {
+		if s.only(m.ops...) {
+			names = append(names, m.name)
+		}
+	}
+	if len(names) == 0 {
+		return ", see check --help"
+	}
+	return " with one of " + strings.Join(names, ", ")
+}
+
+// foreign counts the operations that took place, or may have, and are none of a
+// model's.
+type foreign struct {
+	ops   []string
+	count int
+	first int
+	f     string
+}
+
+func (w *foreign) take(e *history.Event) {
+	if e.Type != history.OK && e.Type != history.Info || !e.Process.IsClient() || slices.Contains(w.ops, e.F) {
+		return
+	}
+	if w.count == 0 {
+		w.first, w.f = e.Position, e.F
+	}
+	w.count++
+}
+
+// String says what they are, "" for none.
+func (w *foreign) String() string {
+	if w.count == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d operations are none of those that the model judges (:%s), such as :%s at op %d", w.count, strings.Join(w.ops, " :"), w.f, w.first)
+}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/jepgo/jepgo/history/format"
 	"github.com/jepgo/jepgo/report"
@@ -53,9 +54,14 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 		results[i] = make(chan result, 1)
 	}
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	stuck := false // somebody waits for input that does not come, and cannot be woken
 	var wait sync.WaitGroup
-	defer wait.Wait()
-	defer cancel()
+	defer func() {
+		cancel()
+		if !stuck {
+			wait.Wait()
+		}
+	}()
 	wait.Go(func() {
 		for i, job := range jobs {
 			select {
@@ -68,6 +74,10 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 			}
 			wait.Go(func() {
 				defer func() { <-slots }()
+				if job.err != nil {
+					results[i] <- result{err: job.err}
+					return
+				}
 				j, err := file(ctx, job.path, o, watch)
 				results[i] <- result{j, err}
 			})
@@ -75,7 +85,13 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 	})
 	histories := make(map[string]int) // by directory
 	for i, job := range jobs {
-		r := <-results[i]
+		var r result
+		select {
+		case r = <-results[i]:
+		case <-late(ctx):
+			stuck = true
+			return nil
+		}
 		foreign := job.dir != "" && errors.Is(r.err, format.ErrUnknown)
 		if !foreign {
 			histories[job.dir]++
@@ -102,12 +118,18 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 // job is one file to judge.
 type job struct {
 	path string
+	err  error  // why it cannot be looked at
 	dir  string // where it was found; "" when somebody said that it is a history
 }
 
 func expand(paths []string) ([]job, error) {
 	var jobs []job
+	stdin := false
 	for _, path := range paths {
+		if path == "-" && stdin {
+			return nil, usage.Errorf("argument - is there twice: standard input can be read once")
+		}
+		stdin = stdin || path == "-"
 		fi, err := os.Stat(path)
 		if path == "-" || err != nil || !fi.IsDir() || holdsRun(path) {
 			jobs = append(jobs, job{path: path})
@@ -115,10 +137,12 @@ func expand(paths []string) ([]job, error) {
 		}
 		before := len(jobs)
 		err = filepath.WalkDir(path, func(at string, entry fs.DirEntry, err error) error {
-			if err != nil {
-				return err
-			}
 			switch {
+			case err != nil:
+				jobs = append(jobs, job{path: at, err: usage.Errorf("%w", err)})
+				if entry != nil && entry.IsDir() {
+					return filepath.SkipDir
+				}
 			case entry.IsDir() && holdsRun(at):
 				jobs = append(jobs, job{path: at})
 				return filepath.SkipDir
@@ -140,4 +164,13 @@ func expand(paths []string) ([]job, error) {
 func holdsRun(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, store.HistoryFile))
 	return err == nil
+}
+
+// late returns a channel that closes some time after ctx ended: when whoever looks
+// at it must have seen that.
+func late(ctx context.Context) <-chan struct{} {
+	const patience = 2 * time.Second
+	closed := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(patience, func() { close(closed) }) })
+	return closed
 }

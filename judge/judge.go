@@ -132,7 +132,7 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 		defer cancel()
 	}
 	j := &report.Judgement{}
-	p, err := choose(in.Head(lookAhead), &o, j)
+	p, err := choose(begin(in), &o, j)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +153,7 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 			watch(j.Ops, Reading)
 		}
 		pass.Take(e)
+		p.foreign.take(e)
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
@@ -161,16 +162,47 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 	watch(j.Ops, Searching)
 	j.Cut = in.Cut()
 	j.Results, j.Verdict = pass.Finish(ctx, in.Source())
+	if j.Verdict != checker.Valid {
+		j.Hint = p.hint
+	}
+	if text := p.foreign.String(); text != "" {
+		withdraw(j, text)
+	}
 	doubt(j, in.Skipped())
 	return j, nil
+}
+
+// begin returns enough of a history to recognise it: some operations of clients,
+// if there are any within reason.
+func begin(in input) *history.History {
+	const (
+		some = 256
+		most = 1 << 20
+	)
+	for n := lookAhead; ; n *= 8 {
+		head := in.Head(n)
+		clients := 0
+		for i := range head.Ops {
+			if p := head.Ops[i].Process; p.IsClient() || p.IsZero() {
+				clients++
+			}
+		}
+		if clients >= some || len(head.Ops) < n || n >= most {
+			return head
+		}
+	}
+}
+
+// withdraw takes back the verdict about a history of which something is not known.
+func withdraw(j *report.Judgement, why string) {
+	j.Undecided = fmt.Sprintf("%s; without them the history would be %s", why, j.Verdict)
+	j.Verdict = checker.Unknown
 }
 
 // doubt withdraws the verdict about a history from which ops are missing: what
 // they did may explain what looks wrong, or be what is wrong.
 func doubt(j *report.Judgement, skipped *history.Skipped) {
-	if skipped == nil {
-		return
+	if skipped != nil {
+		withdraw(j, skipped.String())
 	}
-	j.Undecided = fmt.Sprintf("%v; without them the history would be %s", skipped, j.Verdict)
-	j.Verdict = checker.Unknown
 }

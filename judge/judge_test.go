@@ -87,3 +87,41 @@ func TestSkippedOpsDecideNothing(t *testing.T) {
 		}
 	}
 }
+
+// Operations that the model does not know may have done anything.
+func TestForeignOperations(t *testing.T) {
+	text := staleRegister + "{:process 3, :type :invoke, :f :dance, :value 1}\n{:process 3, :type :ok, :f :dance, :value 1}\n"
+	for _, read := range []string{"1", "2"} {
+		j, err := File(t.Context(), write(t, strings.Replace(text, ":ok, :f :read, :value 1", ":ok, :f :read, :value "+read, 1)), Options{Model: "register"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if j.Verdict != checker.Unknown || !strings.Contains(j.Reason(), ":dance at op 7") {
+			t.Errorf("read of %s: %s: %s", read, j.Verdict, j.Reason())
+		}
+	}
+}
+
+// However long the nemesis was at work, the model is that of the clients.
+func TestNemesisFirst(t *testing.T) {
+	text := strings.Repeat("{:process :nemesis, :type :info, :f :kill, :value nil}\n", 2*lookAhead) +
+		"{:process 0, :type :ok, :f :add, :value 1}\n{:process 0, :type :ok, :f :read, :value #{1}}\n"
+	j, err := File(t.Context(), write(t, text), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j.Model != "set-full" {
+		t.Errorf("model %s: %s", j.Model, j.Reason())
+	}
+}
+
+// A history that ends in the middle of an op says so in its line.
+func TestCutIsSaid(t *testing.T) {
+	j, err := File(t.Context(), write(t, strings.Replace(staleRegister, "{:process 1, :type :ok, :f :read, :value 1}\n", "{:process 1, :type :ok, :f", 1)), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(j.Line(), "ends in the middle of an op, at byte") {
+		t.Errorf("line %q", j.Line())
+	}
+}

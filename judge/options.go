@@ -49,12 +49,18 @@ type Options struct {
 	Memory  int64         // bytes for all files together, 0 for none
 }
 
+// leastMemory is below what the program itself and a few buffers take.
+const leastMemory = 16 << 20
+
 // Check reports the first option that cannot be used, as a usage error that names
 // its flag.
 func (o *Options) Check() error {
 	if o.Workload != "" {
 		if o.Model != "" && o.Model != o.Workload {
 			return usage.Errorf("--workload %q and --model %q: want one of them", o.Workload, o.Model)
+		}
+		if _, ok := find(o.Workload); !ok {
+			return usage.Errorf("--workload %q does not exist: want one of %s", o.Workload, strings.Join(Models(), ", "))
 		}
 		o.Model = o.Workload
 	}
@@ -74,14 +80,14 @@ func (o *Options) Check() error {
 	if o.Queue != "" && o.Queue != "unordered" && o.Queue != "fifo" {
 		return usage.Errorf("--queue-model %q: want unordered or fifo", o.Queue)
 	}
-	if o.GroupSize < 0 {
+	if o.GroupSize < 0 || o.GroupSize == 1 {
 		return usage.Errorf("--group-size %d: want 2 or more", o.GroupSize)
 	}
 	if o.Timeout < 0 {
 		return usage.Errorf("--timeout %s: want a duration of zero or more", o.Timeout)
 	}
-	if o.Memory < 0 {
-		return usage.Errorf("--memory %d: want a size of zero or more", o.Memory)
+	if o.Memory < 0 || o.Memory > 0 && o.Memory < leastMemory {
+		return usage.Errorf("--memory %d: want %d MiB or more, or 0 for no limit", o.Memory, leastMemory>>20)
 	}
 	if _, err := o.initial(); err != nil {
 		return err

@@ -20,7 +20,9 @@ type sight struct {
 	reads                            int  // ok reads
 	plain                            bool // some value is no list of micro-operations
 	pairs, single                    bool // some value is a vector of two; some value is not
-	pairArgs                         bool // some value of an operation that is no read is a vector of two
+	pairArgs                         bool // some argument is a vector of two, that of a cas aside if it is one of values
+	listArgs                         bool // some argument is a collection
+	nestedArgs                       bool // some argument is a vector of two of which the second is no boolean
 	chain                            bool // the history is jepgo's own
 }
 
@@ -49,9 +51,11 @@ func (s *sight) value(op *history.Op, v history.Value) {
 	}
 	if v.Kind() == history.Vector && len(v.Elems()) == 2 {
 		s.pairs = true
-		s.pairArgs = s.pairArgs || op.F != "read"
 	} else {
 		s.single = true
+	}
+	if op.F != "read" {
+		s.argument(op.F, v)
 	}
 	if names, ok := microNames(v); ok {
 		for _, name := range names {
@@ -71,6 +75,22 @@ func (s *sight) value(op *history.Op, v history.Value) {
 		s.readsList = true
 	default:
 		s.readsScalar = true
+	}
+}
+
+func (s *sight) argument(f string, v history.Value) {
+	switch v.Kind() {
+	case history.List, history.Set, history.Map:
+		s.listArgs = true
+	case history.Vector:
+		s.listArgs = true
+		elems := v.Elems()
+		if len(elems) != 2 {
+			return
+		}
+		inner := elems[1].Kind()
+		s.nestedArgs = s.nestedArgs || inner != history.Bool
+		s.pairArgs = s.pairArgs || f != "cas" || inner == history.Vector || inner == history.List
 	}
 }
 

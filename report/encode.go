@@ -11,7 +11,9 @@ type jsonJudgement struct {
 	MessageType string                   `json:"message_type"`
 	File        string                   `json:"file"`
 	Valid       any                      `json:"valid"`
+	Format      string                   `json:"format,omitempty"`
 	Model       string                   `json:"model"`
+	Because     string                   `json:"because,omitempty"`
 	Reason      string                   `json:"reason"`
 	Anomalies   map[string][]jsonAnomaly `json:"anomalies"`
 	Checkers    map[string]jsonResult    `json:"checkers"`
@@ -22,10 +24,26 @@ type jsonJudgement struct {
 }
 
 type jsonAnomaly struct {
-	Checker string    `json:"checker"`
-	Message string    `json:"message"`
-	Nodes   []string  `json:"nodes,omitempty"`
-	Witness []jsonRef `json:"witness"`
+	Checker string        `json:"checker"`
+	Message string        `json:"message"`
+	Nodes   []string      `json:"nodes,omitempty"`
+	Witness []jsonRef     `json:"witness"`
+	Steps   []jsonStep    `json:"steps,omitempty"`
+	Order   []jsonRef     `json:"order,omitempty"`
+	State   string        `json:"state,omitempty"`
+	Blocked []jsonBlocked `json:"blocked,omitempty"`
+}
+
+type jsonStep struct {
+	From int    `json:"from"`
+	To   int    `json:"to"`
+	Rel  string `json:"rel"`
+	Why  string `json:"why"`
+}
+
+type jsonBlocked struct {
+	jsonRef
+	Why string `json:"why"`
 }
 
 type jsonRef struct {
@@ -45,7 +63,7 @@ type jsonResult struct {
 // results.json holds. Its shape only ever grows.
 func (j *Judgement) JSON() []byte {
 	out := jsonJudgement{
-		MessageType: "check", File: j.File, Valid: jsonVerdict(j.Verdict), Model: j.Model, Reason: j.Reason(),
+		MessageType: "check", File: j.File, Valid: jsonVerdict(j.Verdict), Format: j.Format, Model: j.Model, Because: j.Because, Reason: j.Reason(),
 		Anomalies: map[string][]jsonAnomaly{}, Checkers: map[string]jsonResult{},
 		NotClaimed: j.NotClaimed, Ops: j.Ops, Seconds: j.Elapsed.Seconds(),
 	}
@@ -62,7 +80,16 @@ func (j *Judgement) JSON() []byte {
 		}
 		out.Checkers[r.Checker] = result
 		for _, a := range r.Anomalies {
-			anomaly := jsonAnomaly{Checker: r.Checker, Message: a.Message, Nodes: a.Nodes, Witness: []jsonRef{}}
+			anomaly := jsonAnomaly{Checker: r.Checker, Message: a.Message, Nodes: a.Nodes, Witness: []jsonRef{}, State: a.State}
+			for _, s := range a.Steps {
+				anomaly.Steps = append(anomaly.Steps, jsonStep(s))
+			}
+			for _, ref := range a.Order {
+				anomaly.Order = append(anomaly.Order, jsonRef(ref))
+			}
+			for _, b := range a.Blocked {
+				anomaly.Blocked = append(anomaly.Blocked, jsonBlocked{jsonRef(b.Ref), b.Why})
+			}
 			for _, ref := range a.Witness {
 				anomaly.Witness = append(anomaly.Witness, jsonRef(ref))
 			}
@@ -72,6 +99,17 @@ func (j *Judgement) JSON() []byte {
 	line, err := json.Marshal(out)
 	if err != nil {
 		panic("a struct of strings and numbers always encodes: " + err.Error())
+	}
+	return append(line, '\n')
+}
+
+// ErrorJSON encodes, in the same shape, that a file could not be judged.
+func ErrorJSON(file string, cause error) []byte {
+	line, err := json.Marshal(map[string]any{
+		"message_type": "check", "file": file, "valid": jsonVerdict(checker.Unknown), "error": cause.Error(),
+	})
+	if err != nil {
+		panic("a map of strings always encodes: " + err.Error())
 	}
 	return append(line, '\n')
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
@@ -23,13 +24,22 @@ type Judgement struct {
 	NotClaimed []string // what was deliberately not judged, and why
 	Ops        int
 	Elapsed    time.Duration
-	Undecided  string            // why no checker judged it, "" when some did
+	Undecided  string            // why the checkers' verdict does not count, "" when it does
+	Hint       string            // what may be wrong with the question, "" when nothing
 	Cut        *history.CutError // not nil when the history ends early
 }
 
 // Reason is one short sentence: the first anomaly, else why it is unknown, else
-// what was compared.
+// what was compared. It says so when the history ends early.
 func (j *Judgement) Reason() string {
+	text := j.reason() + j.Hint
+	if j.Cut != nil {
+		text += fmt.Sprintf("; the file ends in the middle of an op, at byte %d", j.Cut.Offset)
+	}
+	return text
+}
+
+func (j *Judgement) reason() string {
 	if j.Undecided != "" {
 		return oneLine(j.Undecided)
 	}
@@ -63,7 +73,23 @@ func (j *Judgement) Reason() string {
 // Line is the line that jepgo check prints for a file: name, verdict and reason
 // with tabs between them.
 func (j *Judgement) Line() string {
-	return fmt.Sprintf("%s\t%s\t%s", j.File, j.Verdict, j.Reason())
+	return fmt.Sprintf("%s\t%s\t%s", printable(j.File), j.Verdict, printable(j.Reason()))
 }
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// printable escapes what would move a terminal's cursor or break a line in two.
+func printable(s string) string {
+	if !strings.ContainsFunc(s, unicode.IsControl) {
+		return s
+	}
+	var t strings.Builder
+	for _, r := range s {
+		if unicode.IsControl(r) {
+			fmt.Fprintf(&t, "\\x%02x", r)
+		} else {
+			t.WriteRune(r)
+		}
+	}
+	return t.String()
+}

@@ -23,17 +23,17 @@ func (j *Judgement) Text(w io.Writer) {
 		fmt.Fprintf(w, "%s %-*s  %s\n", mark(r.Verdict), width, r.Checker, summary(r))
 		for i, a := range r.Anomalies {
 			if i == shownAnomalies {
-				fmt.Fprintf(w, "    and %d more, see results.json\n", len(r.Anomalies)-i)
+				fmt.Fprintf(w, "    and %d more: the JSON has all\n", len(r.Anomalies)-i)
 				break
 			}
 			anomaly(w, a)
 		}
 		for i, warning := range r.Warnings {
 			if i == shownAnomalies {
-				fmt.Fprintf(w, "    and %d more warnings, see results.json\n", len(r.Warnings)-i)
+				fmt.Fprintf(w, "    and %d more warnings: the JSON has all\n", len(r.Warnings)-i)
 				break
 			}
-			fmt.Fprintf(w, "    warning: %s\n", warning)
+			fmt.Fprintf(w, "    warning: %s\n", printable(warning))
 		}
 		for _, s := range r.Stats {
 			fmt.Fprintf(w, "    %s: %s\n", s.Name, s.Value)
@@ -65,10 +65,10 @@ func anomaly(w io.Writer, a checker.Anomaly) {
 	}
 	fmt.Fprintln(w)
 	for line := range strings.Lines(strings.TrimRight(a.Message, "\n") + "\n") {
-		fmt.Fprintf(w, "      %s", line)
+		fmt.Fprintf(w, "      %s\n", printable(strings.TrimSuffix(line, "\n")))
 	}
 	for _, ref := range a.Witness {
-		fmt.Fprintf(w, "      op %d: %s\n", ref.Index, ref.Op)
+		fmt.Fprintf(w, "      op %d: %s\n", ref.Index, printable(ref.Op))
 	}
 }
 

@@ -117,20 +117,17 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 
 // show prints what became of one file and returns its status.
 func (f *checkFlags) show(cmd *cobra.Command, path string, j *report.Judgement, err error) (int, error) {
+	program, errors := cmd.Root().Name(), cmd.ErrOrStderr()
 	if err != nil {
-		return StatusOf(err, cmd.Root().Name(), cmd.ErrOrStderr()), nil
+		if f.asJSON {
+			if _, err := cmd.OutOrStdout().Write(report.ErrorJSON(path, err)); err != nil {
+				return Internal, err
+			}
+		}
+		return StatusOf(err, program, errors), nil
 	}
 	if f.verbose {
-		j.Text(cmd.ErrOrStderr())
-	}
-	if f.Explain != "" {
-		folder, err := explain.Write(f.Explain, j)
-		if err != nil {
-			return StatusOf(err, cmd.Root().Name(), cmd.ErrOrStderr()), nil
-		}
-		if folder != "" {
-			fmt.Fprintf(cmd.ErrOrStderr(), "explained in %s\n", folder)
-		}
+		j.Text(errors)
 	}
 	line := append([]byte(j.Line()), '\n')
 	if f.asJSON {
@@ -139,5 +136,16 @@ func (f *checkFlags) show(cmd *cobra.Command, path string, j *report.Judgement, 
 	if _, err := cmd.OutOrStdout().Write(line); err != nil {
 		return Internal, err
 	}
-	return StatusOf(VerdictStatus(j.Verdict), cmd.Root().Name(), cmd.ErrOrStderr()), nil
+	status := StatusOf(VerdictStatus(j.Verdict), program, errors)
+	if f.Explain == "" {
+		return status, nil
+	}
+	folder, err := explain.Write(f.Explain, j)
+	switch {
+	case err != nil:
+		return Worse(status, StatusOf(usage.Errorf("--explain: %w", err), program, errors)), nil
+	case folder != "":
+		fmt.Fprintf(errors, "explained in %s\n", folder)
+	}
+	return status, nil
 }

@@ -104,9 +104,12 @@ func Run(ctx context.Context, root *cobra.Command, args []string, stdout, stderr
 	return StatusOf(root.ExecuteContext(ctx), root.Name(), stderr)
 }
 
-// Interruptible returns a context that ends with the first SIGINT or SIGTERM.
+// Interruptible returns a context that ends with the first SIGINT or SIGTERM. The
+// second one ends the program.
 func Interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
 }
 
 // NoArgs refuses arguments by name, as a usage error.

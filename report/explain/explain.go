@@ -10,6 +10,7 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,8 +22,8 @@ import (
 
 const (
 	maxBoxes    = 64
-	maxOfKind   = 16  // anomalies of one name that are written
-	longestName = 100 // bytes
+	maxOfKind   = 16 // anomalies of one name that are written
+	longestName = 90 // bytes, beside a hash
 )
 
 // Write writes the anomalies of j below dir, which it makes if need be: a folder
@@ -138,8 +139,14 @@ func fileName(s string) string {
 		clean = clean[len(clean)-longestName:]
 		clean = strings.ToValidUTF8(clean, "")
 	}
-	if clean == "" || clean == "-" {
+	switch {
+	case clean == "" || clean == "-":
 		return "history"
+	case clean != s:
+		// Two names must not become one.
+		h := fnv.New32a()
+		h.Write([]byte(s))
+		return fmt.Sprintf("%s-%08x", clean, h.Sum32())
 	}
 	return clean
 }

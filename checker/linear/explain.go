@@ -220,7 +220,7 @@ func (n *narrator) sayWriters(text *strings.Builder, culprit *call, v int32, vai
 		fmt.Fprintf(text, " %s was only written afterwards, by %s.", value, n.describe(later))
 		return
 	}
-	fmt.Fprintf(text, " No operation that may have happened by then wrote %s", value)
+	fmt.Fprintf(text, " No operation that may have happened by then wrote %s (if it was there from the start, say so as the initial value)", value)
 	for i := range vain {
 		fmt.Fprintf(text, "; %s would have, but it failed", n.describe(&vain[i]))
 	}

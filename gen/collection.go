@@ -12,6 +12,7 @@ type set struct {
 	r     *rand.Rand
 	elems []int
 	next  int
+	read  bool // for the last time
 	lost  fault
 }
 
@@ -51,6 +52,15 @@ func (s *set) value(dst []byte, a *actor, result bool) []byte {
 }
 
 func (s *set) ended(*actor) {}
+
+// last reads once more: what was added must be there.
+func (s *set) last(a *actor) string {
+	if s.read {
+		return ""
+	}
+	s.read = true
+	return "read"
+}
 
 // counter is a sum.
 type counter struct {
@@ -107,7 +117,7 @@ type queue struct {
 	elems                  []int
 	done                   []bool // by element: its enqueue has completed
 	next                   int
-	last                   int
+	taken                  int // last
 	lost, twice, reordered fault
 }
 
@@ -135,8 +145,8 @@ func (s *queue) step(a *actor) bool {
 	case a.f == "enqueue" && fair && s.lost.strike():
 	case a.f == "enqueue":
 		s.elems = append(s.elems, a.op.arg)
-	case s.last != 0 && fair && s.twice.strike():
-		a.op.result = s.last
+	case s.taken != 0 && fair && s.twice.strike():
+		a.op.result = s.taken
 	case len(s.elems) == 0:
 		a.failed = true
 	default:
@@ -148,7 +158,7 @@ func (s *queue) step(a *actor) bool {
 		a.op.result = s.elems[at]
 		s.elems = slices.Delete(s.elems, at, at+1)
 		if fair {
-			s.last = a.op.result
+			s.taken = a.op.result
 		}
 	}
 	return true
@@ -162,6 +172,14 @@ func (s *queue) value(dst []byte, a *actor, result bool) []byte {
 		return strconv.AppendInt(dst, int64(a.op.result), 10)
 	}
 	return append(dst, "nil"...)
+}
+
+// last empties the queue.
+func (s *queue) last(*actor) string {
+	if len(s.elems) == 0 {
+		return ""
+	}
+	return "dequeue"
 }
 
 func (s *queue) ended(a *actor) {

@@ -61,6 +61,12 @@ type system interface {
 	ended(a *actor)
 }
 
+// finisher is a system that is looked at when all clients are done: last returns
+// the :f of another operation of client a, "" when there is nothing more to do.
+type finisher interface {
+	last(a *actor) (f string)
+}
+
 // actor is one client.
 type actor struct {
 	slot    int
@@ -164,6 +170,9 @@ func (o *Options) Check() error {
 		if *n.n == 0 {
 			*n.n = n.normal
 		}
+	}
+	if o.Workload != "append" && o.Workload != "rw" && o.Isolation != isolations[0] {
+		return fmt.Errorf("isolation %q is for transactions, workload %s has none", o.Isolation, o.Workload)
 	}
 	if o.Longest < o.Shortest {
 		return fmt.Errorf("longest %d is below shortest %d", o.Longest, o.Shortest)

@@ -60,7 +60,8 @@ func TestEveryWorkload(t *testing.T) {
 					failed++
 				}
 			}
-			if invoked != o.Ops {
+			last := invoked - o.Ops // of those that look at the end
+			if last < 0 || last > 0 && name != "queue" && name != "set" {
 				t.Errorf("%s: %d invocations, want %d", name, invoked, o.Ops)
 			}
 			if o.Crash > 0 && (crashed < 100 || crashed > 300 || failed < 100) {

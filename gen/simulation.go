@@ -95,7 +95,26 @@ func (s *simulation) run(ctx context.Context) error {
 		}
 	}
 	s.scripts(s.o.Ops)
+	if last, ok := s.system.(finisher); ok {
+		s.finish(last, &actors[0])
+	}
 	return s.out.err
+}
+
+// finish does the last operations, one after the other. They end well.
+func (s *simulation) finish(last finisher, a *actor) {
+	a.fate, a.failed = fine, false
+	for s.out.err == nil {
+		if a.f = last.last(a); a.f == "" {
+			return
+		}
+		s.out.begin(a.process, "invoke", a.f)
+		s.out.line = s.system.value(s.out.line, a, false)
+		s.out.end()
+		for !s.system.step(a) {
+		}
+		s.complete(a)
+	}
 }
 
 func (s *simulation) invoke(a *actor) {

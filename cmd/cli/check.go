@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,6 +42,10 @@ One line a file: FILE, verdict and reason with tabs between them.
 
 Models:
 ` + modelTable() + `
+Consistency models of transactions:
+` + columns(lattice.Models()) + `
+Anomalies:
+` + columns(lattice.Anomalies()) + `
 ` + ExitTable,
 		Example: "  jepgo check store/latest\n  jepgo check --model cas-register history.edn\n  jepgo check --consistency-model snapshot-isolation append.edn",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -66,8 +71,8 @@ func (f *checkFlags) add(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.StringVar(&f.Model, "model", "", "rules for a history that jepgo did not record (default: by its operations)")
 	fs.StringVar(&f.Workload, "workload", "", "a model with the checkers that usually go with it")
-	fs.StringSliceVar(&f.Checkers, "checker", nil, "checkers beside the model's: NAME,...")
-	fs.StringVar(&f.Format, "format", format.Auto, "format of the file (default: by its content)")
+	fs.StringSliceVar(&f.Checkers, "checker", nil, "checkers beside the model's: "+strings.Join(judge.Checkers(), ", "))
+	fs.StringVar(&f.Format, "format", format.Auto, "format of the file: "+strings.Join(format.Names(), ", ")+" (default: by its content)")
 	fs.BoolVar(&f.Keyed, "independent", false, "values are [key value]: judge each key on its own")
 	fs.StringVar(&f.Initial, "initial", "", "initial value as EDN (default nil)")
 	fs.StringVar(&f.Nil, "nil", "", "what a read of nil says: any (nothing, as in Knossos) or absent (never written) (default: absent for etcd logs, else any)")

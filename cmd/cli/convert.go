@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/jepgo/jepgo/history"
 	"github.com/jepgo/jepgo/history/format"
 	"github.com/jepgo/jepgo/usage"
 )
@@ -40,7 +43,13 @@ text otherwise.`,
 				return usage.Errorf("%w", err)
 			}
 			defer f.Close()
-			return writeFile(path, cmd.OutOrStdout(), func(w io.Writer) error { return format.Convert(ctx, f, to, w) })
+			if err := writeFile(path, cmd.OutOrStdout(), func(w io.Writer) error { return format.Convert(ctx, f, to, w) }); err != nil {
+				return fault(err)
+			}
+			for _, note := range losses(f) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: note: %s\n", cmd.Root().Name(), note)
+			}
+			return nil
 		},
 	}
 	fs := cmd.Flags()
@@ -50,4 +59,34 @@ text otherwise.`,
 	CompleteWith(cmd, "to", format.Targets())
 	CompleteWith(cmd, "format", append([]string{format.Auto}, format.Names()...))
 	return cmd
+}
+
+// fault marks an error about the content of a file as the user's.
+func fault(err error) error {
+	if syntax := (*history.SyntaxError)(nil); errors.As(err, &syntax) {
+		return usage.Errorf("%w", err)
+	}
+	return err
+}
+
+// losses says what of f is not in what was written.
+func losses(f *format.File) []string {
+	var notes []string
+	if cut := f.Cut(); cut != nil {
+		notes = append(notes, cut.Error()+"; what was written does not show that")
+	}
+	if skipped := f.Skipped(); skipped != nil {
+		notes = append(notes, skipped.String())
+	}
+	t := f.Traits()
+	if t.NilAbsent {
+		notes = append(notes, "in "+f.Format()+" a read of nil saw that nothing was there: judge what was written with --nil absent")
+	}
+	if t.Keyed {
+		notes = append(notes, "values are [key value]: judge what was written with --independent, or the model kv")
+	}
+	if t.NoRealtime {
+		notes = append(notes, f.Format()+" has no real time: judge what was written by models without it")
+	}
+	return notes
 }

@@ -15,3 +15,18 @@ func modelTable() string {
 	}
 	return text.String()
 }
+
+// columns lists names, several in a line.
+func columns(names []string) string {
+	const width = 78
+	var text strings.Builder
+	line := " "
+	for _, name := range names {
+		if len(line)+1+len(name) > width {
+			text.WriteString(line + "\n")
+			line = " "
+		}
+		line += " " + name
+	}
+	return text.String() + line + "\n"
+}

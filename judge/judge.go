@@ -87,7 +87,9 @@ func (o *Options) adapt(t format.Traits) {
 	o.sessions, o.initialTxn = t.NoRealtime, t.InitialTxn
 }
 
-// History judges a history in memory.
+// History judges a history in memory, as File does the history of a file. The
+// error is a *usage.Error about the options, or a *VagueError when the operations
+// fit no model, or several.
 func History(ctx context.Context, h *history.History, o Options) (*report.Judgement, error) {
 	start := time.Now()
 	if err := o.Check(); err != nil {

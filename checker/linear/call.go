@@ -1,6 +1,9 @@
 package linear
 
-import "math"
+import (
+	"cmp"
+	"slices"
+)
 
 // call is one operation on one register, as the engines see it. Calls stand in
 // the order of their beginnings. Values are numbers of the register's own.
@@ -53,58 +56,96 @@ type register struct {
 	pruned  int     // operations in doubt left out because nobody saw them
 }
 
-// decode makes calls of the rows of a key. Left out are reads in doubt, reads of
-// nil where nil agrees with everything, and what leaves the register as it is
-// whether it happened or not; a cas from a value to itself is a read of it.
-func (c *columns) decode(k *key) *register {
+// decode makes calls of the rows of a key. It fails when they cannot be read
+// again.
+func (c *columns) decode(k *key) (*register, error) {
 	r := &register{}
-	numbers := newNumbering(k, c.initial)
-	r.initial = numbers.of(c.initial)
-	usable := 0
-	for _, block := range k.blocks {
-		for i := range block {
-			if row := &block[i]; row.action != other && row.fate != failed {
-				usable++
-			}
+	calls := sorter{calls: make([]call, 0, k.records)}
+	err := c.each(k, func(row *row) bool {
+		if row.fate == done {
+			r.certain++
 		}
+		if now, ok := c.call(row); ok {
+			calls.add(now)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
 	}
-	r.calls = make([]call, 0, usable)
-	for _, block := range k.blocks {
-		for i := range block {
-			row := &block[i]
-			if row.action == other || row.fate == failed {
-				continue
-			}
-			now := call{begin: row.begin, end: row.end, told: row.end, action: row.action, lone: row.lone}
-			if row.fate == done {
-				r.certain++
-			} else {
-				now.crashed, now.end = true, never
-			}
-			switch {
-			case now.action == read && (now.crashed || c.options.NilAny && row.value == nilCode):
-				continue
-			case now.action == cas && row.old == row.value:
-				if now.crashed {
-					continue
-				}
-				now.action = read
-			}
-			now.value, now.old = numbers.of(row.value), -1
-			switch now.action {
-			case cas:
-				now.old = numbers.of(row.old)
-			case miss:
-				now.value, now.old = -1, numbers.of(row.old)
-			}
-			r.calls = append(r.calls, now)
-		}
+	r.calls = calls.sorted()
+	numbers := newNumbering(k)
+	r.initial = numbers.of(c.initial)
+	for i := range r.calls {
+		numbers.number(&r.calls[i])
 	}
 	r.values = numbers.codes
 	all := len(r.calls)
 	r.calls = pruneInto(r.calls[:0], r.calls, len(r.values))
 	r.pruned = all - len(r.calls)
-	return r
+	return r, nil
+}
+
+// call makes a call of a row, with codes for values. Left out are reads in doubt,
+// reads of nil where nil agrees with everything, and what leaves the register as it
+// is whether it happened or not; a cas from a value to itself is a read of it.
+func (c *columns) call(row *row) (now call, ok bool) {
+	if row.fate == failed {
+		return call{}, false
+	}
+	now = call{begin: row.begin, end: row.end, told: row.end, value: row.value, old: row.old, action: row.action, lone: row.lone}
+	if row.fate != done {
+		now.crashed, now.end = true, never
+	}
+	switch {
+	case now.action == read && (now.crashed || c.options.NilAny && row.value == nilCode):
+		return call{}, false
+	case now.action == cas && row.old == row.value:
+		if now.crashed {
+			return call{}, false
+		}
+		now.action = read
+	}
+	return now, true
+}
+
+// sorter puts calls that come in the order of their ends into that of their
+// beginnings, in about linear time: few come later than soon.
+type sorter struct {
+	calls []call
+	late  []call // those that came long after
+}
+
+// soon is how many calls are moved to make place for another.
+const soon = 256
+
+func (s *sorter) add(now call) {
+	i := len(s.calls)
+	for i > 0 && s.calls[i-1].begin > now.begin {
+		if i--; len(s.calls)-i > soon {
+			s.late = append(s.late, now)
+			return
+		}
+	}
+	s.calls = append(s.calls, call{})
+	copy(s.calls[i+1:], s.calls[i:])
+	s.calls[i] = now
+}
+
+func (s *sorter) sorted() []call {
+	slices.SortFunc(s.late, func(a, b call) int { return cmp.Compare(a.begin, b.begin) })
+	i, j := len(s.calls)-1, len(s.late)-1
+	s.calls = append(s.calls, s.late...)
+	for at := len(s.calls) - 1; j >= 0; at-- {
+		if i >= 0 && s.calls[i].begin > s.late[j].begin {
+			s.calls[at] = s.calls[i]
+			i--
+		} else {
+			s.calls[at] = s.late[j]
+			j--
+		}
+	}
+	return s.calls
 }
 
 // numbering gives the codes of one key numbers from 0.
@@ -115,32 +156,46 @@ type numbering struct {
 	codes []int32
 }
 
-// newNumbering looks where the integers of a key lie; a run of them that is not
+// newNumbering makes room for the values of a key: a run of integers that is not
 // much longer than the key needs no map.
-func newNumbering(k *key, initial int32) *numbering {
+func newNumbering(k *key) *numbering {
 	n := &numbering{far: make(map[int32]int32)}
-	low, high := int32(math.MaxInt32), int32(math.MinInt32)
-	note := func(code int32) {
-		if code < firstText {
-			low, high = min(low, code), max(high, code)
-		}
-	}
-	note(initial)
-	for _, block := range k.blocks {
-		for i := range block {
-			if row := &block[i]; row.action != other && row.fate != failed {
-				note(row.value)
-				if row.action == cas || row.action == miss {
-					note(row.old)
-				}
-			}
-		}
-	}
-	if span := int64(high) - int64(low) + 1; span > 0 && span <= int64(4*k.rows+64) {
-		n.low, n.near = low, make([]int32, span)
-		n.codes = make([]int32, 0, min(span, int64(2*k.rows))+1)
+	if span := k.span(); span > 0 {
+		n.low, n.near = k.low, make([]int32, span)
+		n.codes = make([]int32, 0, k.values())
 	}
 	return n
+}
+
+// span is how many integers there are from the least to the greatest of the
+// values, 0 where they are too far apart to have a place for each.
+func (k *key) span() int {
+	if span := int64(k.high) - int64(k.low) + 1; 0 < span && span <= int64(4*k.records+64) {
+		return int(span)
+	}
+	return 0
+}
+
+// values is how many different values may be set, or so.
+func (k *key) values() int {
+	if span := k.span(); span > 0 {
+		return min(k.sets, span) + 2
+	}
+	return k.sets + 2
+}
+
+// number replaces the codes of a call by numbers, and what it has no value for by
+// -1.
+func (n *numbering) number(now *call) {
+	now.value = n.of(now.value)
+	switch now.action {
+	case cas:
+		now.old = n.of(now.old)
+	case miss:
+		now.value, now.old = -1, n.of(now.old)
+	default:
+		now.old = -1
+	}
 }
 
 func (n *numbering) of(code int32) int32 {
@@ -192,38 +247,17 @@ func pruneInto(kept, calls []call, values int) []call {
 	if !crashed {
 		return calls
 	}
-	observed := make([]bool, values)
-	var todo []int32
-	see := func(v int32) {
-		if !observed[v] {
-			observed[v] = true
-			todo = append(todo, v)
-		}
-	}
-	expects := make(map[int32][]int32) // values that crashed cas expect, by what they set
+	w := watch{observed: make([]bool, values), misses: misses}
 	for i := range calls {
-		c := &calls[i]
-		if v, ok := c.needs(); ok {
-			see(v)
-		} else if misses && c.old >= 0 {
-			see(c.old)
-		} else if c.action == cas {
-			expects[c.value] = append(expects[c.value], c.old)
-		}
+		w.look(&calls[i])
 	}
-	for len(todo) > 0 {
-		v := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, old := range expects[v] {
-			see(old)
-		}
-	}
+	w.close()
 	if kept == nil {
 		kept = make([]call, 0, len(calls))
 	}
 	one := int32(-1)
 	for _, c := range calls {
-		if c.crashed && !observed[c.value] {
+		if w.unobserved(&c) {
 			if !misses {
 				continue
 			}
@@ -235,4 +269,51 @@ func pruneInto(kept, calls []call, values int) []call {
 		kept = append(kept, c)
 	}
 	return kept
+}
+
+// watch finds the values that make a difference to somebody.
+type watch struct {
+	observed []bool
+	misses   bool // there are any
+	todo     []int32
+	expects  map[int32][]int32 // values that crashed cas expect, by what they set
+}
+
+func (w *watch) see(v int32) {
+	if int(v) >= len(w.observed) {
+		w.observed = append(w.observed, make([]bool, int(v)+1-len(w.observed))...)
+	}
+	if !w.observed[v] {
+		w.observed[v] = true
+		w.todo = append(w.todo, v)
+	}
+}
+
+func (w *watch) look(c *call) {
+	if v, ok := c.needs(); ok {
+		w.see(v)
+	} else if w.misses && c.old >= 0 {
+		w.see(c.old)
+	} else if c.action == cas {
+		if w.expects == nil {
+			w.expects = make(map[int32][]int32)
+		}
+		w.expects[c.value] = append(w.expects[c.value], c.old)
+	}
+}
+
+// close follows what crashed cas expect.
+func (w *watch) close() {
+	for len(w.todo) > 0 {
+		v := w.todo[len(w.todo)-1]
+		w.todo = w.todo[:len(w.todo)-1]
+		for _, old := range w.expects[v] {
+			w.see(old)
+		}
+	}
+}
+
+// unobserved reports whether a call is in doubt and its value was seen by nobody.
+func (w *watch) unobserved(c *call) bool {
+	return c.crashed && (int(c.value) >= len(w.observed) || !w.observed[c.value])
 }

@@ -30,9 +30,7 @@ const (
 // never is the position of a completion that does not exist.
 const never = math.MaxUint32
 
-// row is one operation as it was read. 24 bytes for each, and nothing else is
-// kept of a history that passes by, but for the texts of values that are not
-// small integers.
+// row is one operation as it was read.
 type row struct {
 	begin, end uint32 // positions of the invocation and of the completion
 	value, old int32  // codes; read: what was seen; write: what was written; cas: the new value and the expected one
@@ -43,51 +41,20 @@ type row struct {
 	unread     bool // the value that is known so far is not one of the operation's :f
 }
 
-// key is the history of one register: rows in the order of their beginnings,
-// kept in blocks that double up to a bound, so that rows never move and what is
-// allocated ahead is never more than a block.
-type key struct {
-	code   int32
-	blocks [][]row
-	rows   int
-	mixed  bool // rows are not in order: an operation's key became known only when it completed
-}
-
-const (
-	firstBlock = 8
-	lastBlock  = 4096
-	rowBytes   = 24
-)
-
-// add returns a new row at the end, and how many bytes that took.
-func (k *key) add() (r *row, bytes int64) {
-	k.rows++
-	last := len(k.blocks) - 1
-	if last < 0 || len(k.blocks[last]) == cap(k.blocks[last]) {
-		size := firstBlock
-		if last >= 0 {
-			size = min(2*cap(k.blocks[last]), lastBlock)
-		}
-		k.blocks = append(k.blocks, make([]row, 0, size))
-		last++
-		bytes = int64(size) * rowBytes
-	}
-	block := &k.blocks[last]
-	*block = append(*block, row{})
-	return &(*block)[len(*block)-1], bytes
-}
-
 // codes turns values into small numbers: an integer below 2^30 is its own code,
 // every other value gets the next one above, nil the first of them.
 type codes struct {
 	known map[string]int32
 	texts []history.Value
 	key   []byte
+	bytes int64 // that known and texts take, about
 }
 
 const (
 	firstText = 1 << 30
 	nilCode   = firstText
+	// textBytes is what a value takes that has no code of its own, besides its text.
+	textBytes = 128
 )
 
 // of returns the code of v: equal values have equal codes, others do not.
@@ -123,6 +90,7 @@ func (cs *codes) add(v history.Value) int32 {
 	code := int32(nilCode + 1 + len(cs.texts))
 	cs.known[string(cs.key)] = code
 	cs.texts = append(cs.texts, v)
+	cs.bytes += 2*int64(len(cs.key)) + textBytes
 	return code
 }
 

@@ -37,7 +37,14 @@ type narrator struct {
 // explain says why a key is not linearizable, in the fewest operations, and
 // describes the one that has no place among them.
 func explain(ctx context.Context, src history.Source, c *columns, k *key, found outcome) (a checker.Anomaly, what string) {
-	r := c.decode(k)
+	r := found.numbers
+	if r == nil {
+		var err error
+		if r, err = c.decode(k); err != nil {
+			text := fmt.Sprintf("%s is not linearizable, but its %v.", c.title(k), err)
+			return checker.Anomaly{Name: "nonlinearizable", Message: text}, "operations"
+		}
+	}
 	s := &searcher{ctx: ctx, initial: r.initial, values: len(r.values), memory: c.options.Memory / shares, work: explainWork}
 	calls := found.proof
 	if calls == nil {
@@ -120,18 +127,18 @@ func (n *narrator) inVain(c *call) []call {
 		return nil
 	}
 	code := n.r.values[v]
-	for _, block := range n.k.blocks {
-		for i := range block {
-			if row := &block[i]; row.fate == failed && !row.unread && (row.action == write || row.action == cas) && row.value == code {
-				now := call{begin: row.begin, end: row.end, told: row.end, action: row.action, value: v, old: -1, lone: row.lone}
-				if row.action == cas {
-					now.old = int32(slices.Index(n.r.values, row.old))
-				}
-				return []call{now}
+	var vain []call
+	n.err = n.c.each(n.k, func(row *row) bool {
+		if row.fate == failed && row.value == code && (len(vain) == 0 || row.begin < vain[0].begin) {
+			now := call{begin: row.begin, end: row.end, told: row.end, action: row.action, value: v, old: -1, lone: row.lone}
+			if row.action == cas {
+				now.old = int32(slices.Index(n.r.values, row.old))
 			}
+			vain = []call{now}
 		}
-	}
-	return nil
+		return true
+	})
+	return vain
 }
 
 // load reads again the ops that are told of.

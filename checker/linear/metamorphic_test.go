@@ -157,7 +157,11 @@ func decoded(h *history.History, o Options) (*columns, *register) {
 	if len(c.keys) == 0 {
 		return c, &register{values: []int32{c.initial}}
 	}
-	return c, c.decode(c.keys[0])
+	r, err := c.decode(c.keys[0])
+	if err != nil {
+		panic(err)
+	}
+	return c, r
 }
 
 // oracleOps makes operations for the oracles of calls.

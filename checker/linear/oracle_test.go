@@ -205,7 +205,10 @@ func frontierAgrees(t *testing.T, seed int, h *history.History, o Options, want 
 	c.finish()
 	wide, narrow := checker.Valid, checker.Valid
 	for _, k := range c.keys {
-		r := c.decode(k)
+		r, err := c.decode(k)
+		if err != nil {
+			t.Fatal(err)
+		}
 		f := begin(r.calls, len(r.values), 0, []int32{r.initial}, false, 1<<20)
 		if why, _ := f.walk(context.Background(), 1<<20, -1, 1<<30); why == stuck {
 			wide = checker.Invalid

@@ -16,6 +16,8 @@ type outcome struct {
 	why     string // what stopped the search, when the verdict is Unknown
 	cut     uint32 // the history up to there fails already, when it is Invalid
 	proof   []call // calls that fail by themselves, where they were found at once
+	// The numbers of the values in proof, where there is no memory to decode the key.
+	numbers *register
 	certain int
 	pruned  int
 	work    int64
@@ -34,7 +36,7 @@ func decideAll(ctx context.Context, c *columns) []outcome {
 	for i := range todo {
 		todo[i] = i
 	}
-	left := c.options.Work
+	left, room := c.options.Work, c.room()
 	for round := 0; round < 2 && len(todo) > 0; round++ {
 		share := left / int64(len(todo))
 		if round == 0 && len(todo) > 1 {
@@ -42,7 +44,7 @@ func decideAll(ctx context.Context, c *columns) []outcome {
 		}
 		each(todo, func(i int) {
 			used := found[i].work
-			found[i] = c.decide(ctx, c.keys[i], share)
+			found[i] = c.decide(ctx, c.keys[i], share, room)
 			found[i].work += used
 		})
 		for _, i := range todo {
@@ -88,14 +90,61 @@ func each(list []int, do func(i int)) {
 	wait.Wait()
 }
 
-// decide decides one key within work steps.
-func (c *columns) decide(ctx context.Context, k *key, work int64) outcome {
-	r := c.decode(k)
+// decide decides one key within work steps: without its calls where that will do,
+// else with them.
+func (c *columns) decide(ctx context.Context, k *key, work int64, room *room) outcome {
+	if bytes := k.lightBytes(); !k.misses && room.enter(bytes) {
+		found, ok := c.decideLight(ctx, k, k.fullBytes() <= room.all)
+		room.leave(bytes)
+		if ok {
+			return found
+		}
+	}
+	bytes := k.fullBytes()
+	if !room.enter(bytes) {
+		return outcome{why: c.sayTooLarge(bytes)}
+	}
+	defer room.leave(bytes)
+	r, err := c.decode(k)
+	if err != nil {
+		return outcome{why: err.Error()}
+	}
 	s := &searcher{ctx: ctx, initial: r.initial, values: len(r.values), work: work,
 		memory: c.options.Memory / int64(min(shares, len(c.keys)))}
 	found := s.decide(r.calls)
 	found.certain, found.pruned, found.work = r.certain, r.pruned, work-s.work
 	return found
+}
+
+// decideLight decides a key without its calls; ok is false where that takes them.
+// The calls of one that is invalid serve to explain it, if there is memory for
+// them.
+func (c *columns) decideLight(ctx context.Context, k *key, full bool) (found outcome, ok bool) {
+	l := &light{c: c, k: k}
+	unique, err := l.decide(ctx)
+	switch {
+	case err != nil:
+		return outcome{why: err.Error()}, true
+	case !unique || full && l.bad != nil:
+		return outcome{}, false
+	case l.bad == nil:
+		return l.found, true
+	}
+	if l.found.proof, err = l.prove(ctx); err != nil {
+		return outcome{why: err.Error()}, true
+	}
+	l.found.cut = ending(l.found.proof)
+	l.found.numbers = &register{initial: l.initial, values: l.numbers.codes, certain: l.found.certain}
+	return l.found, l.found.proof != nil
+}
+
+// room is the memory that is left for deciding keys.
+func (c *columns) room() *room {
+	return newRoom(c.options.Memory - c.bytes - c.codes.bytes - c.journal.taken)
+}
+
+func (c *columns) sayTooLarge(bytes int64) string {
+	return fmt.Sprintf("%s: its operations at once need %d MiB", sayMemory(c.options.Memory), (bytes+1<<20-1)>>20)
 }
 
 // searcher decides calls on one register.

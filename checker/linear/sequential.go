@@ -29,24 +29,24 @@ func Sequential(o Options) checker.Checker {
 // SequentialStream is Sequential for a history that passes by.
 func SequentialStream(o Options) checker.Stream {
 	o = o.withDefaults()
-	return &sequentialStream{stream{name: "sequential", options: o, columns: newColumns(o, registerModel())}}
+	c := newColumns(o, registerModel())
+	c.processes = true
+	return &sequentialStream{stream{name: "sequential", options: o, columns: c}}
 }
 
 type sequentialStream struct{ stream }
 
 func (s *sequentialStream) Finish(ctx context.Context, src history.Source) checker.Result {
+	defer s.columns.journal.close()
 	ctx, cancel := s.options.bound(ctx)
 	defer cancel()
 	if ctx.Err() != nil {
 		return checker.Ended(ctx, s.name)
 	}
 	c := s.columns
+	c.finish()
 	if c.why != "" {
 		return checker.Result{Checker: s.name, Reason: c.why}
-	}
-	c.finish()
-	if why := c.tooLarge(); why != "" {
-		return checker.Result{Checker: s.name, Reason: why}
 	}
 	r := checker.Result{Checker: s.name}
 	bad, gaveUp := "", ""
@@ -110,14 +110,28 @@ type contradiction struct {
 	initial  bool             // the last hop leads to the initial value, which nothing precedes
 }
 
+// processBytes is what it takes to remember the process of an operation.
+const processBytes = 32
+
 // decideSequential decides one key.
 func (c *columns) decideSequential(ctx context.Context, k *key) *contradiction {
-	found := &contradiction{register: c.decode(k), process: make(map[uint32]int32, k.rows)}
-	for _, block := range k.blocks {
-		for i := range block {
-			found.process[block[i].begin] = block[i].process
-		}
+	found := &contradiction{register: &register{}, process: make(map[uint32]int32)}
+	if bytes := k.fullBytes() + processBytes*int64(k.records); bytes > c.room().all {
+		found.why = c.sayTooLarge(bytes)
+		return found
 	}
+	decoded, err := c.decode(k)
+	if err == nil {
+		err = c.each(k, func(r *row) bool { found.process[r.begin] = r.process; return ctx.Err() == nil })
+	}
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		found.why = err.Error()
+		return found
+	}
+	found.register = decoded
 	r := found.register
 	clusters, ok := unique(r.calls, len(r.values), r.initial)
 	if !ok {

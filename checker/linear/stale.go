@@ -19,14 +19,20 @@ type staleRead struct {
 const timedReads = 1000
 
 // staleness says how stale the reads of a key were; "" where none was, or where
-// values are set twice so that nobody can tell.
+// values are set twice so that nobody can tell, or there is no memory for it.
 //
 // A read of v is stale when it began after a write had ended that began after the
 // one of v had ended. How stale is the time from that end to its begin: the
 // register would have to be read that much earlier (a lower bound of what Golab,
 // Li and Shah 2011 call Δ). O(n log n).
-func (c *columns) staleness(src history.Source, k *key) string {
-	r := c.decode(k)
+func (c *columns) staleness(src history.Source, k *key, found outcome) string {
+	if found.numbers != nil {
+		return ""
+	}
+	r, err := c.decode(k)
+	if err != nil {
+		return ""
+	}
 	clusters, ok := unique(r.calls, len(r.values), r.initial)
 	if !ok {
 		return ""

@@ -42,7 +42,8 @@ func (m model) action(f string) action {
 
 // underWay is what a process is doing.
 type underWay struct {
-	row    *row // nil while the key is not known
+	row    row  // what is known of it
+	keyed  bool // its key is
 	key    int32
 	begin  uint32
 	action action
@@ -55,6 +56,10 @@ type columns struct {
 	options Options
 	model   model
 	codes   codes
+	journal journal
+	// processes: it matters which process did what.
+	processes bool
+
 	keys    []*key
 	byCode  map[int32]int32
 	last    int32 // index of the key that was met last
@@ -70,8 +75,8 @@ type columns struct {
 	lastF   string          // one of others
 	odd     int             // operations whose value cannot be read
 	oddAt   int             // the first of them
-	bytes   int64
-	why     string // why nothing more is taken: a limit
+	bytes   int64           // what keys take besides their records
+	why     string          // why nothing more is taken: a limit
 }
 
 // nearProcesses is how many process numbers are looked up without a map.
@@ -79,6 +84,7 @@ const nearProcesses = 1 << 16
 
 func newColumns(o Options, m model) *columns {
 	c := &columns{options: o, model: m, byCode: make(map[int32]int32)}
+	c.journal = journal{dir: o.TempDir, budget: o.Records, limit: o.Memory}
 	var tape history.Tape
 	if m.lock {
 		c.free, c.taken = c.codes.of(tape.Append(history.Flag(false))), c.codes.of(tape.Append(history.Flag(true)))
@@ -114,9 +120,10 @@ func (c *columns) take(e *history.Event) {
 		if !ok {
 			return // the completion may tell
 		}
-		now.key, now.row = key, c.add(key, process, now.action)
-		now.row.begin, now.row.end = now.begin, never
-		now.row.unread = !c.read(now.row, now.take, v)
+		c.keys[key].rows++
+		now.key, now.keyed = key, true
+		now.row = row{begin: now.begin, end: never, process: process, action: now.action}
+		now.row.unread = !c.read(&now.row, now.take, v)
 		return
 	}
 	if !now.busy {
@@ -137,26 +144,25 @@ func (c *columns) complete(e *history.Event, process int32, now *underWay) {
 	if now.action == other {
 		return
 	}
-	r, v, told := now.row, history.View{}, false
-	if r == nil || e.Type == history.OK && (now.action == read || !e.Value.IsNil()) {
+	r, v, told := &now.row, history.View{}, false
+	if !now.keyed || e.Type == history.OK && (now.action == read || !e.Value.IsNil()) {
 		inner, index, ok := c.split(e.Value)
 		switch {
-		case r != nil && (!ok || index != now.key):
+		case now.keyed && (!ok || index != now.key):
 			c.strange(e.Position)
-			r.action = other
 			return
-		case r == nil && e.Type == history.Fail && !ok:
+		case !now.keyed && e.Type == history.Fail && !ok:
 			return
-		case r == nil && (!ok || now.busy && e.Type != history.OK):
+		case !now.keyed && (!ok || now.busy && e.Type != history.OK):
 			c.strange(max(e.Position, int(now.begin)))
 			return
-		case r == nil:
-			r = c.add(index, process, now.action)
-			r.begin, r.lone, r.unread = now.begin, !now.busy, true
+		case !now.keyed:
+			c.keys[index].rows++
+			now.key = index
+			*r = row{begin: now.begin, process: process, action: now.action, lone: !now.busy, unread: true}
 			if r.lone {
 				r.begin = uint32(e.Position)
 			}
-			c.keys[index].mixed = c.keys[index].mixed || now.busy
 		}
 		v, told = inner, true
 	}
@@ -175,12 +181,17 @@ func (c *columns) complete(e *history.Event, process int32, now *underWay) {
 	if told && (!v.IsNil() || r.unread || r.action == read) {
 		r.unread = !c.read(r, now.take, v)
 	}
+	c.record(now.key, r)
 }
 
-// abandon counts an operation whose key will never be known.
+// abandon ends an operation that never completes.
 func (c *columns) abandon(now *underWay) {
-	if now.busy && now.action != other && now.row == nil {
-		c.strange(int(now.begin))
+	switch {
+	case !now.busy || now.action == other:
+	case now.keyed:
+		c.record(now.key, &now.row)
+	default:
+		c.strange(int(now.begin)) // its key will never be known
 	}
 }
 
@@ -245,19 +256,10 @@ func (c *columns) split(v history.View) (inner history.View, index int32, ok boo
 		index = int32(len(c.keys))
 		c.byCode[code] = index
 		c.keys = append(c.keys, &key{code: code})
-		c.bytes += 128
+		c.bytes += keyBytes
 	}
 	c.last = index
 	return v, index, true
-}
-
-func (c *columns) add(index, process int32, a action) *row {
-	r, bytes := c.keys[index].add()
-	r.process, r.action = process, a
-	if c.bytes += bytes; bytes > 0 && c.bytes > c.options.Memory {
-		c.why = sayMemory(c.options.Memory) + " by the history alone"
-	}
-	return r
 }
 
 // read puts a value into r; false when it is not one of its :f.
@@ -280,49 +282,14 @@ func (c *columns) read(r *row, take bool, v history.View) bool {
 	return true
 }
 
-// finish counts what never became readable.
+// finish records what never completed.
 func (c *columns) finish() {
 	for i := range c.opens {
-		c.abandon(&c.opens[i])
-	}
-	for _, k := range c.keys {
-		for _, block := range k.blocks {
-			for i := range block {
-				if r := &block[i]; r.unread && r.action != other && r.fate != failed {
-					c.strange(int(min(r.begin, r.end)))
-					r.action = other
-				}
-			}
-		}
-		if k.mixed {
-			k.sort()
+		if c.why == "" {
+			c.abandon(&c.opens[i])
 		}
 	}
 	c.opens = nil
-}
-
-// decodedBytes is about what a key takes while it is decided without a search,
-// for each row: its calls, the clusters and numbers of its values.
-const decodedBytes = 24 + 24 + 8
-
-// tooLarge is the reason why keys cannot be decoded within the memory limit.
-func (c *columns) tooLarge() string {
-	most, all := 0, 0
-	for _, k := range c.keys {
-		most = max(most, k.rows)
-		all += k.rows
-	}
-	if c.bytes+decodedBytes*int64(min(all, shares*most)) > c.options.Memory {
-		return sayMemory(c.options.Memory) + " by the history alone"
-	}
-	return ""
-}
-
-// sort puts the rows in the order of their beginnings.
-func (k *key) sort() {
-	all := slices.Concat(k.blocks...)
-	slices.SortStableFunc(all, func(a, b row) int { return int(int64(a.begin) - int64(b.begin)) })
-	k.blocks, k.mixed = [][]row{all}, false
 }
 
 // sayNone is the reason of a history in which nothing of the model completed.

@@ -23,32 +23,59 @@ type conflict struct {
 // unique reports whether no value is set twice, and makes clusters of the
 // values. The initial value counts as set before everything else.
 func unique(calls []call, values int, initial int32) (clusters []cluster, ok bool) {
-	clusters = make([]cluster, values)
-	for i := range clusters {
-		clusters[i] = cluster{seenEnd: never, next: -1}
-	}
-	clusters[initial].set, clusters[initial].root = true, true
+	clusters = grow(nil, values, initial)
 	for i := range calls {
-		c := &calls[i]
-		switch c.action {
-		case read:
-			k := &clusters[c.value]
-			k.seenEnd, k.seenBegin = min(k.seenEnd, c.end+1), max(k.seenBegin, c.begin+1)
-		case write, cas:
-			k := &clusters[c.value]
-			if k.set {
-				return nil, false
-			}
-			k.set, k.root = true, c.action == write
-			k.setBegin, k.setEnd = c.begin+1, c.end
-			if c.end != never {
-				k.setEnd++
-			}
-		default:
+		if !add(clusters, &calls[i]) {
 			return nil, false
 		}
 	}
 	return clusters, true
+}
+
+// grow makes it clusters of so many values.
+func grow(clusters []cluster, values int, initial int32) []cluster {
+	for len(clusters) < values {
+		first := int32(len(clusters)) == initial
+		clusters = append(clusters, cluster{seenEnd: never, next: -1, set: first, root: first})
+	}
+	return clusters
+}
+
+// add adds a call to the cluster of its value; false when that is set twice, or
+// when there is nothing to add a call of that kind to.
+func add(clusters []cluster, c *call) bool {
+	switch c.action {
+	case read:
+		k := &clusters[c.value]
+		k.seenEnd, k.seenBegin = min(k.seenEnd, c.end+1), max(k.seenBegin, c.begin+1)
+	case write, cas:
+		k := &clusters[c.value]
+		if k.set {
+			return false
+		}
+		k.set, k.root = true, c.action == write
+		k.setBegin, k.setEnd = c.begin+1, c.end
+		if c.end != never {
+			k.setEnd++
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// join joins the value that a cas expects to the one that it sets; another is the
+// value to which that is joined already, -1 for none.
+func join(clusters []cluster, c *call) (another int32) {
+	if c.action != cas {
+		return -1
+	}
+	from := &clusters[c.old]
+	if from.next < 0 {
+		from.next = c.value
+		return -1
+	}
+	return from.next
 }
 
 // zone is how long a chain of values was in the register, as far as its calls
@@ -71,47 +98,28 @@ type zone struct {
 func chained(calls []call, clusters []cluster, initial int32) *conflict {
 	for i := range calls {
 		c := &calls[i]
-		if c.action != cas {
-			continue
+		if another := join(clusters, c); another >= 0 {
+			return &conflict{values: []int32{another, c.value, c.old}}
 		}
-		from := &clusters[c.old]
-		if from.next >= 0 {
-			return &conflict{values: []int32{from.next, c.value, c.old}}
-		}
-		from.next = c.value
 	}
-	var lasting, passing []zone
+	return fits(clusters, initial)
+}
+
+// fits is chained for clusters that are joined.
+func fits(clusters []cluster, initial int32) *conflict {
+	var lasting []zone
 	seen := 0
 	for v := range clusters {
 		if !clusters[v].root {
 			continue
 		}
-		z := zone{first: never, last: 0, value: int32(v)}
-		if int32(v) == initial {
-			z.first = 0
+		z, length, bad := zoneOf(clusters, int32(v), initial)
+		if bad != nil {
+			return bad
 		}
-		latest := uint32(0) // begin of the calls so far
-		for at := int32(v); at >= 0; at = clusters[at].next {
-			k := &clusters[at]
-			seen++
-			if k.setEnd < latest && k.set && k.setBegin > 0 {
-				return inChain(clusters, int32(v), at, latest, k.setEnd)
-			}
-			latest = max(latest, k.setBegin)
-			if k.seenEnd < latest {
-				return inChain(clusters, int32(v), at, latest, k.seenEnd)
-			}
-			latest = max(latest, k.seenBegin)
-			if k.setBegin > 0 {
-				z.first = min(z.first, k.setEnd)
-			}
-			z.first = min(z.first, k.seenEnd)
-		}
-		z.last = latest
+		seen += length
 		if z.first < z.last {
 			lasting = append(lasting, z)
-		} else {
-			passing = append(passing, z)
 		}
 	}
 	if seen < len(clusters) {
@@ -119,7 +127,32 @@ func chained(calls []call, clusters []cluster, initial int32) *conflict {
 			return found
 		}
 	}
-	return overlap(clusters, lasting, passing)
+	return overlap(clusters, lasting, initial)
+}
+
+// zoneOf is the zone of the chain from root, and how many values it has.
+func zoneOf(clusters []cluster, root, initial int32) (z zone, length int, bad *conflict) {
+	z = zone{first: never, value: root}
+	if root == initial {
+		z.first = 0
+	}
+	for at := root; at >= 0; at = clusters[at].next {
+		k := &clusters[at]
+		length++
+		if k.setEnd < z.last && k.set && k.setBegin > 0 {
+			return z, length, inChain(clusters, root, at, z.last, k.setEnd)
+		}
+		z.last = max(z.last, k.setBegin)
+		if k.seenEnd < z.last {
+			return z, length, inChain(clusters, root, at, z.last, k.seenEnd)
+		}
+		z.last = max(z.last, k.seenBegin)
+		if k.setBegin > 0 {
+			z.first = min(z.first, k.setEnd)
+		}
+		z.first = min(z.first, k.seenEnd)
+	}
+	return z, length, nil
 }
 
 // inChain is the conflict of two calls of the chain from root, the later one of
@@ -173,8 +206,9 @@ func rootless(clusters []cluster) *conflict {
 	return nil
 }
 
-// overlap finds two chains that were both there at one time.
-func overlap(clusters []cluster, lasting, passing []zone) *conflict {
+// overlap finds two chains that were both there at one time. Those that were
+// there only in passing are not kept, but looked at once more.
+func overlap(clusters []cluster, lasting []zone, initial int32) *conflict {
 	if !slices.IsSortedFunc(lasting, byFirst) {
 		slices.SortFunc(lasting, byFirst)
 	}
@@ -185,7 +219,14 @@ func overlap(clusters []cluster, lasting, passing []zone) *conflict {
 	}
 	// No two of lasting overlap: a zone that passed wholly within one of them
 	// does so in the last that began before it.
-	for _, z := range passing {
+	for v := range clusters {
+		if !clusters[v].root {
+			continue
+		}
+		z, _, _ := zoneOf(clusters, int32(v), initial)
+		if z.first < z.last {
+			continue
+		}
 		at, _ := slices.BinarySearchFunc(lasting, z.last, func(a zone, last uint32) int { return int(int64(a.first) - int64(last)) })
 		if at > 0 && lasting[at-1].last > z.first {
 			return between(clusters, lasting[at-1], z)

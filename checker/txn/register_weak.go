@@ -96,20 +96,37 @@ func (c *rwRegister) weakly(ctx context.Context, r *registers, src history.Sourc
 		w.closed()
 	}
 	w.build()
+	var held []string
+	limit := ""
 	for _, q := range asks {
 		if ctx.Err() != nil {
 			return
 		}
-		w.ask(ctx, q)
+		answer := w.ask(ctx, q)
+		switch {
+		case answer.Broken != nil:
+			w.broken(q, answer)
+		case answer.Holds:
+			held = append(held, lattice.Implied(q.model)...)
+		case limit == "" && answer.Unfinished != "":
+			limit = q.model + ": " + answer.Unfinished
+		}
 	}
-	if c.options.Sessions && w.h.Reads() > 0 {
+	o := c.options
+	switch proved := !slices.ContainsFunc(o.models(), func(m string) bool { return !slices.Contains(held, m) }); {
+	case proved && !o.WFRKeys && !o.SequentialKeys && !o.LinearizableKeys:
+		j.unfinished = "" // whatever else was left open
+	case limit != "" && j.unfinished == "":
+		j.unfinished = limit
+	}
+	if o.Sessions && w.h.Reads() > 0 {
 		// That nothing orders two transactions is no doubt where an order was found.
 		j.found = slices.DeleteFunc(j.found, func(f finding) bool { return f.name == emptyGraph })
 	}
 }
 
 // ask decides one question: by forced edges alone if that does, else by a search.
-func (w *weakJudge) ask(ctx context.Context, q weakAsk) {
+func (w *weakJudge) ask(ctx context.Context, q weakAsk) weak.Answer {
 	limit := w.c.options.Memory
 	if limit == 0 {
 		limit = weakClocks
@@ -122,22 +139,15 @@ func (w *weakJudge) ask(ctx context.Context, q weakAsk) {
 		}
 	}
 	answer := w.h.Infer(ctx, first, limit)
-	if q.Level > weak.Causal && answer.Broken == nil {
-		if w.j.isInvalid() {
-			return
-		}
-		answer = w.h.Search(ctx, q.Ask, w.c.options.Work)
-		w.j.stats = append(w.j.stats, checker.Stat{Name: "steps of the search for " + q.model, Value: strconv.FormatInt(answer.Steps, 10)})
-		if answer.Holds {
-			w.j.unfinished = "" // all of it is proved
-		}
+	if q.Level <= weak.Causal || answer.Broken != nil {
+		return answer
 	}
-	switch {
-	case answer.Broken != nil:
-		w.broken(q, answer)
-	case answer.Unfinished != "" && w.j.unfinished == "":
-		w.j.unfinished = q.model + ": " + answer.Unfinished
+	if w.j.isInvalid() {
+		return weak.Answer{} // that is enough
 	}
+	answer = w.h.Search(ctx, q.Ask, w.c.options.Work)
+	w.j.stats = append(w.j.stats, checker.Stat{Name: "steps of the search for " + q.model, Value: strconv.FormatInt(answer.Steps, 10)})
+	return answer
 }
 
 // broken adds a violation to what was found.

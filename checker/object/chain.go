@@ -75,6 +75,9 @@ func monitorFetching(p *part) (finding, bool) {
 		if !isInt {
 			return proof("It returned no number.", s.call)
 		}
+		if n > mostSum || n < -mostSum {
+			return finding{}, false // levels would wrap; the search has none
+		}
 		if c.f == fetchAndIncrement {
 			n++
 		}
@@ -121,11 +124,17 @@ func monitorFetching(p *part) (finding, bool) {
 // left to the search.
 func monitorSet(p *part) (finding, bool) {
 	whole, single := false, false
+	member, elem, several := p.members(), int32(-1), false
 	for _, ev := range p.events {
 		if ev&1 == 1 {
 			continue
 		}
-		switch c := p.r.call(int32(ev >> 1)); {
+		c := p.r.call(int32(ev >> 1))
+		if c.f != setRead {
+			m := member(c)
+			several, elem = several || elem >= 0 && m != elem, m
+		}
+		switch {
 		case c.f == setRemove:
 			return finding{}, false
 		case c.f == setRead && c.end != never:
@@ -144,6 +153,9 @@ func monitorSet(p *part) (finding, bool) {
 	}
 	if whole {
 		return monitorGrowing(p)
+	}
+	if several {
+		return finding{}, false // the object was kept whole
 	}
 	return monitorMember(p)
 }

@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/checker/object"
 	"github.com/jepgo/jepgo/history"
 )
 
 // A maximum register keeps the greatest value that was written: a model is its
 // initial state and what each operation does to it.
-func ExampleStream() {
+func ExampleCheck() {
 	max := object.Model[int64]{
 		Name: "max-register",
 		Step: func(state int64, op object.Op) (int64, bool) {
@@ -39,8 +38,7 @@ func ExampleStream() {
 		fmt.Println(err)
 		return
 	}
-	c := checker.Streamed(func() checker.Stream { return object.Stream(max, object.Options{}) })
-	r := c.Check(context.Background(), h)
+	r := object.Check(context.Background(), max, h, object.Options{})
 	fmt.Println(r.Verdict, "because", r.Reason)
 	fmt.Println("state", r.Anomalies[0].State)
 	fmt.Println(r.Anomalies[0].Blocked[0].Why)

@@ -126,6 +126,9 @@ func (r *recorder) positions(call int32) []int {
 	if c.end != never {
 		out = append(out, int(c.end))
 	}
+	if len(out) == 0 {
+		out = append(out, int(r.doubts[call]))
+	}
 	return out
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -18,10 +19,19 @@ import (
 const searchers = 4
 
 // Finish implements checker.Stream.
-func (r *recorder) Finish(ctx context.Context, src history.Source) checker.Result {
+func (r *recorder) Finish(ctx context.Context, src history.Source) (res checker.Result) {
+	defer func() {
+		if v := recover(); v != nil {
+			res = checker.Result{Checker: r.Name(), Reason: r.panicked(v)}
+		}
+	}()
 	if ctx.Err() != nil {
 		return checker.Ended(ctx, r.Name())
 	}
+	if r.spec.unfit != "" {
+		return checker.Result{Checker: r.Name(), Reason: r.spec.unfit}
+	}
+	r.sift()
 	parts := r.divide()
 	found := make([]finding, len(parts))
 	all := make([]int, len(parts))
@@ -89,11 +99,16 @@ func (r *recorder) divide() []*part {
 func judgePart(ctx context.Context, p *part, o Options) (f finding) {
 	defer func() {
 		if v := recover(); v != nil {
-			f = finding{why: fmt.Sprintf("the model of %s panicked: %v", p.r.spec.name, v), by: "nothing"}
+			f = finding{why: p.r.panicked(v), by: "nothing"}
 		}
 	}()
 	if ctx.Err() != nil {
 		return finding{why: fmt.Sprintf("check ended early: %v", context.Cause(ctx)), by: "nothing"}
+	}
+	if p.r.spec.refuse != nil {
+		if why := p.r.spec.refuse(p); why != "" {
+			return finding{why: why, by: "nothing"}
+		}
 	}
 	if p.r.spec.monitor != nil && o.only == anyEngine {
 		if f, ok := p.r.spec.monitor(p); ok {
@@ -140,10 +155,11 @@ func (r *recorder) summary(ctx context.Context, src history.Source, parts []*par
 	}
 	if r.odd > 0 {
 		text := fmt.Sprintf("%d ops make no sense to the model %s, the first is op %d: %s", r.odd, r.spec.name, r.oddAt, r.oddWhy)
-		res.Warnings = append(res.Warnings, text)
-		if gaveUp == "" {
-			gaveUp = text
+		if r.cut {
+			text += "; what it may have changed was not judged"
 		}
+		res.Warnings = append(res.Warnings, text)
+		gaveUp = text
 	}
 	res.Stats = []checker.Stat{
 		{Name: "parts", Value: fmt.Sprint(len(parts))},
@@ -218,4 +234,17 @@ func (r *recorder) sayNone() string {
 	}
 	return fmt.Sprintf("clients did :%s, and this model judges %s",
 		strings.Join(slices.Sorted(maps.Keys(r.others)), ", :"), judged)
+}
+
+// panicked says that a function of the model panicked.
+func (r *recorder) panicked(v any) string {
+	return fmt.Sprintf("the model of %s panicked: %v%s", r.spec.name, v, advice(v))
+}
+
+// advice says what to do about a panic that has a usual cause.
+func advice(panicked any) string {
+	if err, ok := panicked.(runtime.Error); ok && strings.Contains(err.Error(), "unhashable") {
+		return ": states of that type cannot be compared, so the model needs a Key"
+	}
+	return ""
 }

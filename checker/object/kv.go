@@ -13,7 +13,8 @@ import (
 // kvOps are the operations of a store; every value is [key text].
 func kvOps() []string { return []string{"get", "put", "append"} }
 
-// piece is what a value of a store is as text: nil is "", as an absent key is.
+// piece is what a value of a store is as text: nil is "", as an absent key is, and
+// what is no text its Key, so that 1 and 1.0 are one.
 func piece(v history.Value) string {
 	switch v.Kind() {
 	case history.Nil:
@@ -21,7 +22,15 @@ func piece(v history.Value) string {
 	case history.String:
 		return v.Text()
 	}
-	return v.String()
+	return v.Key()
+}
+
+// notStored rejects puts and appends that return something else.
+func notStored(op Op) string {
+	if isGet(op) {
+		return ""
+	}
+	return notAcknowledged(op)
 }
 
 func isGet(op Op) bool { return op.F == "get" }
@@ -30,7 +39,7 @@ func isGet(op Op) bool { return op.F == "get" }
 // lengthens it, :get returns it; it is "" before.
 func kvCell() Model[string] {
 	return Model[string]{
-		Name: "kv", Ops: kvOps(), Pure: isGet,
+		Name: "kv", Ops: kvOps(), Pure: isGet, Reject: notStored,
 		Step: func(state string, op Op) (string, bool) {
 			switch op.F {
 			case "put":
@@ -87,6 +96,23 @@ func kvWhole() Model[string] {
 	text := func(state string, at int) string { return texts.value(unpack(state, at+1)).Text() }
 	return Model[string]{
 		Name: "kv", Ops: kvOps(), Pure: isGet,
+		Reject: func(op Op) string {
+			if len(op.Arg.Elems()) != 2 {
+				return fmt.Sprintf("its value is %s, want [key text]", short(op.Arg.String()))
+			}
+			if op.Type != history.OK || op.Result.IsNil() && !isGet(op) {
+				return ""
+			}
+			if len(op.Result.Elems()) != 2 {
+				return fmt.Sprintf("it returned %s, want [key text]", short(op.Result.String()))
+			}
+			k, arg := pairOf(op.Arg)
+			of, result := pairOf(op.Result)
+			if !k.Equal(of) {
+				return fmt.Sprintf("its key is %s, want %s as in its invocation", short(of.String()), short(k.String()))
+			}
+			return notStored(Op{op.F, op.Type, arg, result})
+		},
 		Step: func(state string, op Op) (string, bool) {
 			k, arg := pairOf(op.Arg)
 			_, result := pairOf(op.Result)

@@ -1,6 +1,8 @@
 package object
 
 import (
+	"context"
+
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
 )
@@ -36,6 +38,11 @@ type Model[S any] struct {
 	// Partition names the part of the object that op is about: the object is
 	// linearizable if and only if each part is, by itself, from Init. Nil is one part.
 	Partition func(op Op) history.Value
+	// Reject says what is wrong with the values of an op that the model cannot know
+	// anything of, as "it returned "x", want an integer"; "" of every other. Such
+	// an op is left out. The answer is then Unknown, unless the rest, as far as the op
+	// cannot have changed it, is not linearizable. Nil rejects nothing.
+	Reject func(op Op) string
 	// Fails: :fail is an answer too, which Step judges (Type Fail). By default
 	// operations that failed did not happen and are left out.
 	Fails bool
@@ -106,9 +113,15 @@ func (o Options) withDefaults() Options {
 }
 
 // Stream returns the checker "object" of m. It takes some 100 ns an event, keeps
-// some 30 bytes an operation, and what values there are.
+// some 30 bytes an operation, and what values there are. Check is simpler where the
+// history is in memory.
 func Stream[S any](m Model[S], o Options) checker.Stream {
 	return newRecorder(m.erase(), o.withDefaults())
+}
+
+// Check judges h by m: Stream for a history that is in memory.
+func Check[S any](ctx context.Context, m Model[S], h *history.History, o Options) checker.Result {
+	return checker.Streamed(func() checker.Stream { return Stream(m, o) }).Check(ctx, h)
 }
 
 // traits are what only the models of this package know about themselves.
@@ -121,6 +134,8 @@ type traits struct {
 	split    func(*part) []*part     // into parts that do not see each other
 	tailor   func(ops []Op) *machine // with no more states than those operations tell apart
 	needless func(*part) []bool      // of each op in doubt whether it may be left out
+	refuse   func(*part) string      // why a part cannot be judged
+	unfit    string                  // why nothing can
 }
 
 // spec is a Model without its type of states.
@@ -130,13 +145,15 @@ type spec struct {
 	fails     bool
 	pure      func(Op) bool
 	partition func(Op) history.Value
+	reject    func(Op) string
 	machine   func(ops []Op) *machine // as the model has it, for people
 	traits
 }
 
 func (m Model[S]) erase() *spec {
+	m.traits.unfit = m.unfit()
 	return &spec{
-		name: m.Name, ops: m.Ops, fails: m.Fails, pure: m.Pure, partition: m.Partition,
+		name: m.Name, ops: m.Ops, fails: m.Fails, pure: m.Pure, partition: m.Partition, reject: m.Reject,
 		machine: func(ops []Op) *machine { return newMachine(m, ops) },
 		traits:  m.traits,
 	}

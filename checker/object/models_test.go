@@ -136,20 +136,24 @@ func TestStack(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	for name, fs := range map[string][]string{
-		"members": {"add", "add", "contains"}, "grows": {"add", "read"}, "answers": {"add", "remove", "contains"}, "all": setOps(),
+		"members": {"add", "add", "contains"}, "grows": {"add", "read"}, "answers": {"add", "remove", "contains"}, "pairs": {"add", "remove", "contains"}, "all": setOps(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			held(t, subject[string]{
 				model: setModel,
 				draw: func(t *rapid.T, fresh func() history.Value) (string, history.Value) {
 					f := rapid.SampledFrom(fs).Draw(t, "f")
+					elem := history.Int(rapid.Int64Range(1, 3).Draw(t, "value"))
 					switch f {
 					case "read":
 						return f, history.Value{}
 					case "add":
-						return f, fresh()
+						elem = fresh()
 					}
-					return f, history.Int(rapid.Int64Range(1, 3).Draw(t, "value"))
+					if name == "pairs" {
+						elem = history.Vec(elem, rapid.SampledFrom([]history.Value{history.Flag(true), elem}).Draw(t, "second"))
+					}
+					return f, elem
 				},
 				results: func(f string, arg history.Value) []history.Value {
 					switch f {
@@ -162,7 +166,7 @@ func TestSet(t *testing.T) {
 						}
 						return out
 					case "contains":
-						return []history.Value{history.Flag(true), history.Flag(false), history.Vec(arg, history.Flag(true))}
+						return []history.Value{history.Flag(true), history.Flag(false)}
 					}
 					return []history.Value{arg, history.Flag(true), history.Flag(false)}
 				},
@@ -175,11 +179,12 @@ func TestSet(t *testing.T) {
 						}
 						return history.Value{}
 					}
-					if name == "answers" || f == "contains" {
-						if _, ok := m.Step(state, Op{F: f, Type: history.OK, Arg: arg, Result: history.Flag(true)}); ok {
-							return history.Flag(true)
+					if name == "answers" || name == "pairs" || f == "contains" {
+						_, is := m.Step(state, Op{F: f, Type: history.OK, Arg: arg, Result: history.Flag(true)})
+						if name == "pairs" || name == "members" {
+							return history.Vec(arg, history.Flag(is))
 						}
-						return history.Flag(false)
+						return history.Flag(is)
 					}
 					return arg
 				},

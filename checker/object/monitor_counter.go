@@ -1,5 +1,7 @@
 package object
 
+import "fmt"
+
 // monitorCounter finds reads of a counter that no order explains: each read is at
 // least the sum of what was surely added by its begin, and at most that of what
 // can have been added by its end; with negative adds the other way round. A
@@ -41,8 +43,7 @@ func monitorCounter(p *part) (finding, bool) {
 		if !isInt && c.res != 0 {
 			return finding{}, false
 		}
-		n -= p.r.spec.start
-		least, most := open[id].up+down.begun, up.begun+open[id].down
+		least, most := p.r.spec.start+open[id].up+down.begun, p.r.spec.start+up.begun+open[id].down
 		delete(open, id)
 		if n >= least && n <= most {
 			continue
@@ -50,6 +51,25 @@ func monitorCounter(p *part) (finding, bool) {
 		return p.impossibleSum(id, n < least)
 	}
 	return finding{}, false
+}
+
+// largeSums refuses counters whose adds together may not fit into 64 bits.
+func largeSums(p *part) string {
+	sum := uint64(0)
+	for _, ev := range p.events {
+		c := p.r.call(int32(ev >> 1))
+		if ev&1 == 1 || c.f != 0 {
+			continue
+		}
+		n, _ := p.r.values.int(c.arg)
+		if n < 0 {
+			n = -n // of the least integer this is 1<<63 once it is unsigned
+		}
+		if sum += min(uint64(n), mostSum+1); sum > mostSum {
+			return fmt.Sprintf("what is added sums up to more than %d, and larger sums might wrap", int64(mostSum))
+		}
+	}
+	return ""
 }
 
 // impossibleSum gives the adds that show that a read is too low or too high.

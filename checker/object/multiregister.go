@@ -2,6 +2,7 @@ package object
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jepgo/jepgo/history"
@@ -14,28 +15,77 @@ type microOp struct {
 	value history.Value
 }
 
-// microOps reads the value of a transaction; what is not a micro-op is left out.
-func microOps(v history.Value) []microOp {
-	var out []microOp
-	for _, e := range v.Elems() {
-		parts := e.Elems()
-		if len(parts) < 2 {
-			continue
-		}
-		m := microOp{key: parts[1]}
-		switch parts[0].Text() {
-		case "write", "w":
-			m.write = true
-		case "read", "r":
-		default:
-			continue
-		}
-		if len(parts) > 2 {
-			m.value = parts[2]
-		}
-		out = append(out, m)
+// readMicroOp reads one micro-op; wrong says what is wrong with it.
+func readMicroOp(v history.Value) (m microOp, wrong string) {
+	const want = "want [:read key value] or [:write key value]"
+	e := v.Elems()
+	if !isSequence(v) || len(e) < 2 || len(e) > 3 {
+		return m, fmt.Sprintf("its micro-op is %s, %s", short(v.String()), want)
 	}
-	return out
+	switch e[0].Text() {
+	case "write", "w":
+		m.write = true
+	case "read", "r":
+	default:
+		return m, fmt.Sprintf("its micro-op is %s, %s", short(v.String()), want)
+	}
+	m.key = e[1]
+	switch {
+	case len(e) == 3:
+		m.value = e[2]
+	case m.write:
+		return m, fmt.Sprintf("its micro-op %s has no value, %s", short(v.String()), want)
+	}
+	return m, ""
+}
+
+// readTxn reads the value of a transaction.
+func readTxn(v history.Value) (ops []microOp, wrong string) {
+	if !isSequence(v) {
+		return nil, fmt.Sprintf("its value is %s, want micro-ops, as [[:read key nil] [:write key value]]", short(v.String()))
+	}
+	for _, e := range v.Elems() {
+		m, wrong := readMicroOp(e)
+		if wrong != "" {
+			return nil, wrong
+		}
+		ops = append(ops, m)
+	}
+	return ops, ""
+}
+
+// microOps reads the value of a transaction that was not rejected; nil is none.
+func microOps(v history.Value) []microOp {
+	ops, _ := readTxn(v)
+	return ops
+}
+
+// noTxn rejects what is no transaction, and transactions that return others than
+// were asked for.
+func noTxn(op Op) string {
+	asked, wrong := readTxn(op.Arg)
+	if wrong != "" || op.Type != history.OK {
+		return wrong
+	}
+	done, wrong := readTxn(op.Result)
+	if wrong != "" {
+		return "returned, " + wrong
+	}
+	for i, e := range op.Result.Elems() {
+		if len(e.Elems()) < 3 {
+			return fmt.Sprintf("returned, its micro-op %s has no value, want [:read key value]", short(e.String()))
+		}
+		if i >= len(asked) {
+			break
+		}
+		if a, d := asked[i], done[i]; a.write != d.write || !a.key.Equal(d.key) || a.write && !a.value.Equal(d.value) {
+			return fmt.Sprintf("returned, its micro-op is %s, want %s as in its invocation", short(e.String()), short(op.Arg.Elems()[i].String()))
+		}
+	}
+	if len(done) != len(asked) {
+		return fmt.Sprintf("it returned %d micro-ops, want the %d of its invocation", len(done), len(asked))
+	}
+	return ""
 }
 
 // multiRegister returns the model of several registers: each :txn reads and
@@ -51,7 +101,11 @@ func multiRegister(initial history.Value, nilAny bool) Model[string] {
 		}
 		return 0
 	}
-	if e := initial.Elems(); initial.Kind() == history.Map {
+	unfit := ""
+	if !initial.IsNil() && initial.Kind() != history.Map {
+		unfit = fmt.Sprintf("initial value %s, want a map from register to value, as {:x 0}", short(initial.String()))
+	}
+	if e := initial.Elems(); unfit == "" {
 		for i := 0; i+1 < len(e); i += 2 {
 			start = putKey(start, values.number(e[i]), values.number(e[i+1]))
 		}
@@ -74,20 +128,14 @@ func multiRegister(initial history.Value, nilAny bool) Model[string] {
 		return state, nil, 0
 	}
 	return Model[string]{
-		Name: "multi-register", Ops: []string{"txn"}, Init: start,
+		Name: "multi-register", Ops: []string{"txn"}, Init: start, Reject: noTxn,
 		Step: func(state string, op Op) (string, bool) {
 			next, bad, _ := run(state, op)
 			return next, bad == nil
 		},
 		Pure: func(op Op) bool {
-			for _, v := range []history.Value{op.Arg, op.Result} {
-				for _, m := range microOps(v) {
-					if m.write {
-						return false
-					}
-				}
-			}
-			return true
+			ops, wrong := readTxn(op.Arg)
+			return wrong == "" && !slices.ContainsFunc(ops, func(m microOp) bool { return m.write })
 		},
 		Describe: func(state string) string {
 			var parts []string
@@ -103,7 +151,7 @@ func multiRegister(initial history.Value, nilAny bool) Model[string] {
 			}
 			return fmt.Sprintf("reads %s from %s, but that holds %s", bad.value, bad.key, values.value(holds))
 		},
-		traits: traits{split: byRegisters, needless: unreadTxns(nilAny)},
+		traits: traits{unfit: unfit, split: byRegisters, needless: unreadTxns(nilAny)},
 	}
 }
 

@@ -74,7 +74,7 @@ func (r *recorder) parts() []*part {
 	var early []uint32
 	for i := range int32(r.count) {
 		c := r.call(i)
-		if c.how == failType && !r.spec.fails {
+		if c.how == leftOut || c.how == failType && !r.spec.fails {
 			continue
 		}
 		if index[c.key] == 0 {

@@ -17,11 +17,23 @@ func emptyAnswer(op Op) bool {
 
 func isEmptyDequeue(op Op) bool { return op.F == "dequeue" && emptyAnswer(op) }
 
+// noElement rejects nil as an element of a queue or stack, since a removal that
+// returns nil found none, and insertions that return something else.
+func noElement(op Op) string {
+	switch {
+	case op.F == "dequeue" || op.F == "pop":
+		return ""
+	case op.Arg.IsNil():
+		return "its value is nil, want an element"
+	}
+	return notAcknowledged(op)
+}
+
 // fifo returns the model of a first-in-first-out queue.
 func fifo() Model[string] {
 	elems := &numbers{}
 	return Model[string]{
-		Name: "fifo-queue", Ops: queueOps(), Pure: isEmptyDequeue,
+		Name: "fifo-queue", Ops: queueOps(), Pure: isEmptyDequeue, Reject: noElement,
 		Step: func(state string, op Op) (string, bool) {
 			switch {
 			case op.F == "enqueue":
@@ -69,7 +81,7 @@ func whyNotTaken(elems *numbers, state string, op Op, next int, where string) st
 func bag() Model[string] {
 	elems := &numbers{}
 	return Model[string]{
-		Name: "unordered-queue", Ops: queueOps(), Pure: isEmptyDequeue,
+		Name: "unordered-queue", Ops: queueOps(), Pure: isEmptyDequeue, Reject: noElement,
 		Branch: func(state string, op Op) []string {
 			switch {
 			case op.F == "enqueue":

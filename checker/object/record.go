@@ -1,6 +1,7 @@
 package object
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/jepgo/jepgo/history"
@@ -42,11 +43,14 @@ type recorder struct {
 	oddAt   int    // the first one
 	oddWhy  string // what is wrong with it
 	others  map[string]bool
+	doubts  map[int32]int32  // position of each call that has neither half, but an :info
+	lost    map[uint16]int32 // since when an operation may have done nobody knows what
+	cut     bool             // not all of the history is judged
 }
 
 func newRecorder(s *spec, o Options) *recorder {
 	r := &recorder{spec: s, options: o, names: append([]string(nil), s.ops...), values: newValues(),
-		large: make(map[int64]int32), others: make(map[string]bool)}
+		large: make(map[int64]int32), others: make(map[string]bool), doubts: make(map[int32]int32), lost: make(map[uint16]int32)}
 	r.options.Keyed = r.options.Keyed || s.keyed && !o.Whole
 	if s.collects != "" {
 		r.bags = newCollections(r.values)
@@ -148,14 +152,15 @@ func (r *recorder) Take(e *history.Event) {
 			r.add(call{key: key, arg: r.values.number(value), begin: int32(e.Position), end: never, f: f, how: infoType})
 			r.swapOpen(client, int32(r.count))
 		} else {
-			r.swapOpen(client, 0)
+			r.swapOpen(client, lostCall)
+			r.lose(f, int32(e.Position))
 		}
 		return
 	}
 	at := r.swapOpen(client, 0)
-	if at == 0 {
+	if at <= 0 {
 		if known {
-			r.takeWhole(e, f)
+			r.takeWhole(e, f, at != lostCall)
 		}
 		return
 	}
@@ -174,8 +179,13 @@ func (r *recorder) complete(c *call, e *history.Event) {
 	value := e.Value
 	if r.options.Keyed {
 		// A completion that tells no key speaks of that of its invocation.
-		if _, v, ok := e.Value.Pair(); ok {
+		if k, v, ok := e.Value.Pair(); ok {
 			value = v
+			if r.values.number(k) != c.key {
+				r.strange(e, fmt.Sprintf("its key is %s, want %s as in its invocation", short(k.Value().String()), short(r.values.value(c.key).String())))
+				r.lose(c.f, c.begin)
+				return
+			}
 		} else if !e.Value.IsNil() {
 			r.strange(e, "its value is not [key value]")
 			return
@@ -188,19 +198,28 @@ func (r *recorder) complete(c *call, e *history.Event) {
 	c.how, c.end, c.res = e.Type, int32(e.Position), r.result(c.key, c.f, value)
 }
 
+// lostCall is the open call of a client whose invocation made no sense.
+const lostCall = -1
+
 // takeWhole takes a completion without an invocation: it began before the history.
-func (r *recorder) takeWhole(e *history.Event, f uint16) {
+// One whose key is not known may have changed anything since, unless its
+// invocation, which made no sense, says since when.
+func (r *recorder) takeWhole(e *history.Event, f uint16, unseen bool) {
 	r.tried++
 	if e.Type == failType && !r.spec.fails {
 		return
 	}
 	key, value, ok := r.keyed(e)
 	if !ok {
+		if unseen {
+			r.lose(f, -1)
+		}
 		return
 	}
 	c := call{key: key, begin: -1, end: never, f: f, how: infoType}
 	if e.Type == infoType {
 		c.arg = r.values.number(value)
+		r.doubts[int32(r.count)] = int32(e.Position)
 	} else {
 		c.how, c.end, c.res = e.Type, int32(e.Position), r.result(key, f, value)
 		if c.res >= 0 {
@@ -218,8 +237,9 @@ func (r *recorder) takeNobodys(e *history.Event, f uint16, known bool) {
 	case e.Type == history.Invoke:
 		r.tried++
 		r.strange(e, "it has no :process, so nothing says which completion is its own")
+		r.lose(f, int32(e.Position))
 	default:
-		r.takeWhole(e, f)
+		r.takeWhole(e, f, true)
 	}
 }
 
@@ -244,13 +264,6 @@ func (r *recorder) result(key int32, f uint16, v history.View) int32 {
 		}
 	}
 	return r.values.number(v)
-}
-
-func (r *recorder) strange(e *history.Event, why string) {
-	if r.odd == 0 {
-		r.oddAt, r.oddWhy = e.Position, why
-	}
-	r.odd++
 }
 
 // op is what the model sees of c.

@@ -17,27 +17,73 @@ const (
 
 func setOps() []string { return []string{"add", "remove", "contains", "read"} }
 
-// answer is the boolean that an operation about an element returned: true,
-// or [element true].
-func answer(op Op) (is, known bool) {
+// about returns the element that an operation is about, and the boolean that it
+// returned, if it did. That is true; or [x true], where the invocation said x or
+// [x nil], or there was none. Elements may be pairs themselves: what is returned
+// is an answer only if it begins with what was asked.
+func about(op Op) (element history.Value, is, known bool) {
+	element = op.Arg
 	if op.Type != history.OK {
-		return false, false
+		return element, false, false
 	}
 	if is, ok := op.Result.Flag(); ok {
-		return is, true
+		return element, is, true
 	}
-	if e := op.Result.Elems(); len(e) == 2 {
-		return e[1].Flag()
+	e := op.Result.Elems()
+	if len(e) != 2 || !isSequence(op.Result) {
+		return element, false, false
 	}
-	return false, false
+	is, known = e[1].Flag()
+	if !known {
+		return element, false, false
+	}
+	if op.Arg.Equal(e[0]) {
+		return element, is, true
+	}
+	asked := op.Arg.Elems()
+	if op.F == "contains" && len(asked) == 2 && isSequence(op.Arg) && asked[0].Equal(e[0]) &&
+		(asked[1].IsNil() || op.Arg.Equal(op.Result)) {
+		return e[0], is, true
+	}
+	return element, false, false
+}
+
+func isSequence(v history.Value) bool { return v.Kind() == history.Vector || v.Kind() == history.List }
+
+// answer is the boolean that an operation about an element returned.
+func answer(op Op) (is, known bool) {
+	_, is, known = about(op)
+	return is, known
 }
 
 // element is what an operation about one is about.
 func element(op Op) history.Value {
-	if e := op.Arg.Elems(); op.F == "contains" && len(e) == 2 {
-		return e[0]
+	e, _, _ := about(op)
+	return e
+}
+
+// noAnswer rejects operations on a set whose results are none.
+func noAnswer(op Op) string {
+	if op.Type != history.OK {
+		return ""
 	}
-	return op.Arg
+	result := short(op.Result.String())
+	switch op.F {
+	case "read":
+		if op.Result.IsNil() || op.Result.Kind() == history.Set || isSequence(op.Result) {
+			return ""
+		}
+		return fmt.Sprintf("it returned %s, want a set or vector of elements", result)
+	case "contains":
+		if _, known := answer(op); !known {
+			return fmt.Sprintf("it returned %s, want true, false or [%s true]", result, short(op.Arg.String()))
+		}
+		return ""
+	}
+	if _, known := answer(op); known {
+		return ""
+	}
+	return notAcknowledged(op)
 }
 
 // setModel returns the model of a set: :add x and :remove x, which may return
@@ -60,7 +106,7 @@ func setModel() Model[string] {
 		return state, true
 	}
 	return Model[string]{
-		Name: "set", Ops: setOps(),
+		Name: "set", Ops: setOps(), Reject: noAnswer,
 		Pure: func(op Op) bool {
 			changed, known := answer(op)
 			return op.F == "contains" || op.F == "read" || known && !changed
@@ -70,9 +116,9 @@ func setModel() Model[string] {
 				want, ok := contents(op.Result)
 				return state, op.Type != history.OK || ok && want == state
 			}
-			id := elems.number(element(op))
+			about, said, known := about(op)
+			id := elems.number(about)
 			at, is := place(state, id)
-			said, known := answer(op)
 			switch op.F {
 			case "add":
 				if !is {

@@ -1,8 +1,6 @@
 package object
 
 import (
-	"math"
-
 	"github.com/jepgo/jepgo/history"
 )
 
@@ -12,7 +10,8 @@ func stack() Model[string] {
 	elems := &numbers{}
 	return Model[string]{
 		Name: "stack", Ops: []string{"push", "pop"},
-		Pure: func(op Op) bool { return op.F == "pop" && emptyAnswer(op) },
+		Pure:   func(op Op) bool { return op.F == "pop" && emptyAnswer(op) },
+		Reject: noElement,
 		Step: func(state string, op Op) (string, bool) {
 			top := len(state)/4 - 1
 			switch {
@@ -44,13 +43,20 @@ func stack() Model[string] {
 func priorityQueue() Model[string] {
 	elems := &numbers{}
 	rank := func(state string, i int) int64 {
-		if n, ok := elems.value(unpack(state, i)).Int(); ok {
-			return n
-		}
-		return math.MaxInt64 // what is no integer comes last
+		n, _ := elems.value(unpack(state, i)).Int()
+		return n
 	}
 	return Model[string]{
 		Name: "priority-queue", Ops: queueOps(), Pure: isEmptyDequeue,
+		Reject: func(op Op) string {
+			switch {
+			case op.F == "enqueue" && notInteger("its value is", op.Arg) != "":
+				return notInteger("its value is", op.Arg)
+			case op.F == "dequeue" && op.Type == history.OK && !op.Result.IsNil():
+				return notInteger("it returned", op.Result)
+			}
+			return noElement(op)
+		},
 		Step: func(state string, op Op) (string, bool) {
 			switch {
 			case op.F == "enqueue":

@@ -2,6 +2,7 @@ package object
 
 import (
 	"encoding/binary"
+	"strconv"
 
 	"github.com/jepgo/jepgo/history"
 )
@@ -31,6 +32,12 @@ func (vs *values) number(v history.View) int32 {
 	}
 	if n, ok := v.Int(); ok {
 		return vs.integer(n)
+	}
+	if kind := v.Kind(); kind == history.Float || kind == history.Number {
+		// 1.0 and 1N are 1.
+		if n, err := strconv.ParseInt(v.Value().Key(), 10, 64); err == nil {
+			return vs.integer(n)
+		}
 	}
 	vs.key = appendKey(vs.key[:0], v)
 	if id, ok := vs.keys[string(vs.key)]; ok {

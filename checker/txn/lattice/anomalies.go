@@ -9,10 +9,6 @@ type anomaly struct {
 	implies []string
 }
 
-// longestChain is more than the number of steps from an anomaly to any other
-// that it implies; a test holds it to that.
-const longestChain = 16
-
 // anomalies begins with the cycles, each without other orders, then with the
 // order of each process, then with real time.
 var anomalies = slices.Concat(

@@ -13,10 +13,7 @@
 // their definitions.
 package lattice
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Model returns the name that this package uses for a model given by any of its
 // names (PL-3 is serializable, PL-SS is strict-serializable); ok is false for a
@@ -31,13 +28,7 @@ func Model(name string) (canonical string, ok bool) {
 
 // Anomaly reports whether a name is that of an anomaly.
 func Anomaly(name string) bool {
-	name = strings.TrimPrefix(name, ":")
-	for i := range anomalies {
-		if anomalies[i].name == name {
-			return true
-		}
-	}
-	return false
+	return anomalyAt(name) >= 0
 }
 
 // Models returns the names of all models, weaker ones before those that imply them.
@@ -69,20 +60,11 @@ func Anomalies() []string {
 // Implied returns the models that hold wherever all the given ones hold: they
 // themselves and every weaker one. Names that are not known add nothing.
 func Implied(names ...string) []string {
+	t := tables()
 	held := make([]bool, len(models))
 	for _, name := range names {
 		if at := modelAt(name); at >= 0 {
-			held[at] = true
-		}
-	}
-	// The table has every model after those that it implies, so one pass down
-	// reaches all of them.
-	for i := len(models) - 1; i >= 0; i-- {
-		if !held[i] {
-			continue
-		}
-		for _, weaker := range models[i].implies {
-			held[modelAt(weaker)] = true
+			union(held, t.implied[at])
 		}
 	}
 	return pick(held, func(i int) string { return models[i].name })
@@ -92,23 +74,21 @@ func Implied(names ...string) []string {
 // or the weaker models that they imply proscribe, and whatever implies one of
 // these.
 func Forbidden(names []string) []string {
-	var direct []string
-	for _, name := range Implied(names...) {
-		direct = append(direct, models[modelAt(name)].forbids...)
+	t := tables()
+	found := make([]bool, len(anomalies))
+	for _, name := range names {
+		if at := modelAt(name); at >= 0 {
+			union(found, t.forbidden[at])
+		}
 	}
-	return Including(direct)
+	return pick(found, func(i int) string { return anomalies[i].name })
 }
 
 // Including returns the given anomalies and every other one that is a case of
 // one of them: what a test that looks for G1 has to look for. Names that are not
 // known add nothing.
 func Including(names []string) []string {
-	found := marked(names)
-	spread(func(special, general int) {
-		if found[general] {
-			found[special] = true
-		}
-	})
+	found := reached(names, tables().cases)
 	return pick(found, func(i int) string { return anomalies[i].name })
 }
 
@@ -116,23 +96,19 @@ func Including(names []string) []string {
 // and all the stronger ones that therefore cannot hold either. They are what
 // Elle calls :not and :also-not.
 func Broken(names []string) (not, alsoNot []string) {
-	found := marked(names)
-	spread(func(special, general int) {
-		if found[special] {
-			found[general] = true
-		}
-	})
+	t := tables()
+	found := reached(names, t.general)
 	broken := make([]bool, len(models))
 	for i := range models {
 		m := &models[i]
 		weakest := true
-		for _, weaker := range m.implies {
-			if broken[modelAt(weaker)] {
+		for _, weaker := range t.weaker[i] {
+			if broken[weaker] {
 				broken[i], weakest = true, false
 			}
 		}
-		for _, a := range m.forbids {
-			broken[i] = broken[i] || found[anomalyAt(a)]
+		for _, a := range t.proscribed[i] {
+			broken[i] = broken[i] || found[a]
 		}
 		switch {
 		case broken[i] && weakest:
@@ -153,46 +129,4 @@ func Unchecked(model string) (advice string, unchecked bool) {
 		return "", false
 	}
 	return models[at].judge, true
-}
-
-// marked returns which anomalies of the table are named.
-func marked(names []string) []bool {
-	found := make([]bool, len(anomalies))
-	for _, name := range names {
-		if at := anomalyAt(strings.TrimPrefix(name, ":")); at >= 0 {
-			found[at] = true
-		}
-	}
-	return found
-}
-
-// spread calls each for every (special, general) edge between anomalies until a
-// whole round over the table has passed for each step that a chain can have.
-func spread(each func(special, general int)) {
-	for range longestChain {
-		for i := range anomalies {
-			for _, general := range anomalies[i].implies {
-				each(i, anomalyAt(general))
-			}
-		}
-	}
-}
-
-func pick(which []bool, name func(int) string) []string {
-	var names []string
-	for i, in := range which {
-		if in {
-			names = append(names, name(i))
-		}
-	}
-	return names
-}
-
-func modelAt(name string) int {
-	name = strings.TrimPrefix(name, ":")
-	return slices.IndexFunc(models, func(m model) bool { return m.name == name || slices.Contains(m.aliases, name) })
-}
-
-func anomalyAt(name string) int {
-	return slices.IndexFunc(anomalies, func(a anomaly) bool { return a.name == name })
 }

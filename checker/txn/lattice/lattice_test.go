@@ -100,6 +100,33 @@ func TestBrokenAgreesWithForbidden(t *testing.T) {
 	}
 }
 
+// What follows from the tables is worked out once, so asking again takes little but
+// what the answer itself takes: a check asks dozens of times.
+func TestAskingAgainIsCheap(t *testing.T) {
+	lattice.Forbidden([]string{"strict-serializable"})
+	for name, ask := range map[string]func(){
+		"Forbidden": func() { lattice.Forbidden([]string{"strict-serializable"}) },
+		"Implied":   func() { lattice.Implied("strict-serializable") },
+		"Broken":    func() { lattice.Broken([]string{"G0", "lost-update"}) },
+	} {
+		if n := testing.AllocsPerRun(10, ask); n > 20 {
+			t.Errorf("%s allocates %.0f times", name, n)
+		}
+	}
+	// What is handed out is the caller's.
+	lattice.Forbidden([]string{"serializable"})[0] = "changed"
+	if got := lattice.Forbidden([]string{"serializable"})[0]; got == "changed" {
+		t.Error("an answer shares what another one was made of")
+	}
+}
+
+func BenchmarkForbidden(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		lattice.Forbidden([]string{"strict-serializable"})
+	}
+}
+
 func TestForbidden(t *testing.T) {
 	for _, c := range []struct {
 		models   string

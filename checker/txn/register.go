@@ -46,9 +46,10 @@ import (
 // without it; who asks for a model that implies it does not.
 //
 // What else differs from Elle: transactions in doubt take part when one of their
-// values was read. Values that nobody wrote are a warning, as they may be from before
-// the history, but with Options.Sessions a garbage-read; with these a transaction that
-// misses what it wrote itself is a not-own-write at any level.
+// values was read. A value that nobody wrote is a warning, as it may be from before
+// the history; where it cannot be, as another such value of the key was read or nil
+// was, it is a garbage-read. With Options.Sessions any such value is one, and a
+// transaction that misses what it wrote itself is a not-own-write at any level.
 //
 // With n micro-ops and c transactions open at once it is O(n) in time, but O(n·c)
 // for what real time says of one key, and where a version was read by many
@@ -180,6 +181,9 @@ func (c *rwRegister) judge(ctx context.Context, r *registers) *registerFindings 
 	f.levels = c.levels()
 	f.orders = make([]*keyOrder, len(f.levels))
 	f.points = r.points()
+	if !c.trust && !c.options.Sessions { // a part of a history lacks writes
+		r.contradictions(&f.points, r.loggedAt(c.options.Versions, f.given))
+	}
 	f.cyclesOf(ctx)
 	return f
 }

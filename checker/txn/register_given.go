@@ -151,6 +151,24 @@ func (r *registers) logged(log []Written) map[int32][]int32 {
 	return lists
 }
 
+// loggedAt returns what tells whether a version that nobody wrote has its place in a
+// log: then its write is missing from the history, not before it.
+func (r *registers) loggedAt(log []Written, given func(key int32) []int32) func(v int32) bool {
+	listed := make(map[int32]bool)
+	if log != nil {
+		seen := make(map[int32]bool)
+		for _, v := range r.garbage {
+			if key := r.key[v]; !seen[key] {
+				seen[key] = true
+				for _, v := range given(key) {
+					listed[v] = true
+				}
+			}
+		}
+	}
+	return func(v int32) bool { return listed[v] }
+}
+
 type pairKey struct {
 	key   int32
 	value string

@@ -149,7 +149,7 @@ func (x *explainer) positions(s *shown) []int {
 			continue
 		}
 		at = append(at, x.at(txn))
-		if x.status[txn] != committed && x.call[txn] >= 0 {
+		if !x.tells(txn) && x.call[txn] >= 0 {
 			at = append(at, int(x.call[txn]))
 		}
 	}

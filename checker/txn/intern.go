@@ -1,10 +1,14 @@
 package txn
 
-import "github.com/jepgo/jepgo/history"
+import (
+	"strconv"
+
+	"github.com/jepgo/jepgo/history"
+)
 
 // numbers gives each value that occurs a number from 0 on, in the order in which
-// they come, for keys and processes. Integers that are small and not negative,
-// as nearly all are, take no map.
+// they come, for keys and processes. Equal values have the same number, also 1 and
+// 1.0. Integers that are small and not negative, as nearly all are, take no map.
 type numbers struct {
 	small []int32 // of the integer at its place: its number and 1
 	ints  map[int64]int32
@@ -21,7 +25,7 @@ func (s *numbers) len() int { return len(s.of) }
 
 // number returns the number of a value.
 func (s *numbers) number(v history.View) int32 {
-	if n, ok := v.Int(); ok {
+	if n, ok := s.integral(v); ok {
 		return s.integer(n)
 	}
 	s.space = v.AppendKey(s.space[:0])
@@ -37,6 +41,20 @@ func (s *numbers) number(v history.View) int32 {
 	s.texts[string(s.space)] = id
 	s.other[id] = v.Value()
 	return id
+}
+
+// integral returns the integer that a value is equal to, be it written as one or as
+// 1.0, 1M or 2/2.
+func (s *numbers) integral(v history.View) (n int64, ok bool) {
+	if n, ok := v.Int(); ok {
+		return n, true
+	}
+	if k := v.Kind(); k != history.Float && k != history.Number {
+		return 0, false
+	}
+	s.space = v.AppendKey(s.space[:0])
+	n, err := strconv.ParseInt(string(s.space), 10, 64)
+	return n, err == nil
 }
 
 // integer returns the number of an integer.
@@ -88,7 +106,7 @@ const (
 )
 
 func (c *codes) code(v history.View) int32 {
-	if n, ok := v.Int(); ok {
+	if n, ok := c.others.integral(v); ok {
 		return c.integer(n)
 	}
 	if v.IsNil() {

@@ -34,9 +34,9 @@ func (m micro) of() int32    { return m.key >> 1 }
 // txns holds the transactions of a history as columns, in the order in which they
 // completed, then those that never did in the order of their invocations.
 //
-// A committed transaction has the micro-ops of its completion. Any other has those
-// of its completion where that has a list of them, else those of its invocation,
-// and reads only where the completion says what they saw.
+// A transaction has the micro-ops of its completion where that has a list of them,
+// else those of its invocation, and reads only where the completion says what they
+// saw.
 type txns struct {
 	write string // name of the micro-op that writes: append or w
 	// read makes what a read saw into the val of its micro-op. It is not called for
@@ -58,6 +58,9 @@ type txns struct {
 	slots []invocation
 	free  []int32
 	bare  map[[2]int32]struct{} // writes of completions that have no process
+	// assumed are the committed transactions whose completion has no list of
+	// micro-ops, in their order: they did what their invocation says.
+	assumed []int32
 
 	limit  int64  // bytes, 0 for none
 	kept   int64  // bytes that read keeps
@@ -70,6 +73,7 @@ type invocation struct {
 	at    int32
 	below int32 // an earlier one of the same process that is open too, and 1
 	mops  []micro
+	isTxn bool // its value is a list of micro-ops, perhaps of reads alone
 }
 
 func (t *txns) len() int { return len(t.status) }
@@ -169,16 +173,17 @@ func (t *txns) invoke(e *history.Event, process int32) {
 	s := &t.slots[slot]
 	s.at, s.below = int32(e.Position), t.open[process]
 	t.open[process] = slot + 1
-	s.mops, _ = t.decode(s.mops[:0], e, unpaired)
+	s.mops, s.isTxn = t.decode(s.mops[:0], e, unpaired)
 }
 
 func (t *txns) complete(e *history.Event, process int32, st status) {
 	var invoked []micro
+	isTxn := false
 	call, slot := int32(-1), int32(-1)
 	if process >= 0 && int(process) < len(t.open) && t.open[process] > 0 {
 		slot = t.open[process] - 1
 		s := &t.slots[slot]
-		call, invoked, t.open[process] = s.at, s.mops, s.below
+		call, invoked, isTxn, t.open[process] = s.at, s.mops, s.isTxn, s.below
 		t.free = append(t.free, slot) // nothing takes it before invoked was used
 	}
 	mops, ok := t.decode(t.mops, e, st)
@@ -187,8 +192,11 @@ func (t *txns) complete(e *history.Event, process int32, st status) {
 		return
 	case ok:
 		t.mops = mops
-	case len(invoked) > 0:
+	case len(invoked) > 0 || isTxn && st == committed && e.F == "txn" && e.Value.IsNil():
 		t.mops = append(t.mops, invoked...)
+		if st == committed {
+			t.assumed = append(t.assumed, int32(t.len()))
+		}
 	case st != committed:
 		return // what did not say what it did, and may not have done it, tells nothing
 	case e.F == "txn":
@@ -312,9 +320,15 @@ func (t *txns) settle() {
 	t.bare = nil
 }
 
+// tells reports whether the completion of a transaction tells what it did.
+func (t *txns) tells(i int32) bool {
+	_, assumed := slices.BinarySearch(t.assumed, i)
+	return t.status[i] == committed && !assumed
+}
+
 // bytes is about what t takes.
 func (t *txns) bytes() int64 {
-	const aTxn, aMicro, aSlot = 4 + 4 + 4 + 1 + 4, 8, 32
-	return int64(t.len())*aTxn + int64(len(t.mops))*aMicro + int64(len(t.slots))*aSlot + int64(len(t.bare))*32 +
+	const aTxn, aMicro, aSlot = 4 + 4 + 4 + 1 + 4, 8, 40
+	return int64(t.len())*aTxn + int64(len(t.assumed))*4 + int64(len(t.mops))*aMicro + int64(len(t.slots))*aSlot + int64(len(t.bare))*32 +
 		t.kept + t.keys.bytes() + t.vals.others.bytes() + t.clients.bytes()
 }

@@ -92,43 +92,50 @@ func namesIn(cell string) []string {
 	return strings.Fields(strings.NewReplacer("[", " ", ":", "").Replace(cell))
 }
 
-// TestCorpusListAppend holds every verdict that a source states for list-append.
-func TestCorpusListAppend(t *testing.T) {
+// eachJudged judges those rows of the corpus that match, each file read once.
+func eachJudged(t *testing.T, match func(historytest.Row) bool, stream func(historytest.Row, Options) checker.Stream, each func(historytest.Row, checker.Result)) {
+	t.Helper()
 	files := make(map[string][]historytest.Row)
 	for _, row := range historytest.Rows(t) {
-		if row.Model == "list-append" {
+		if match(row) {
 			files[row.Path] = append(files[row.Path], row)
 		}
 	}
-	agree, silent := 0, 0
 	for _, path := range slices.Sorted(maps.Keys(files)) {
-		rows := files[path]
 		var streams []checker.Stream
-		for _, row := range rows {
+		for _, row := range files[path] {
 			o, ok := optionsOf(t, row)
 			if !ok {
 				t.Fatalf("%s: options %q are not understood", row.Name, row.Options)
 			}
-			streams = append(streams, ListAppend(o))
+			streams = append(streams, stream(row, o))
 		}
 		for i, r := range judged(t, path, streams) {
-			row := rows[i]
-			switch r.Verdict.String() {
-			case row.Expected:
-				agree++
-				missing(t, row, r)
-			default:
-				if row.Expected != "?" {
-					t.Errorf("%s [%s]: %s (%s), the source says %s %s", row.Name, row.Options, r.Verdict, r.Reason, row.Expected, row.Anomalies)
-					continue
-				}
-				silent++
-			}
+			row := files[path][i]
+			each(row, r)
 			if r.Verdict == checker.Invalid && len(r.Anomalies) == 0 {
 				t.Errorf("%s [%s]: no anomaly explains that it is invalid", row.Name, row.Options)
 			}
 		}
 	}
+}
+
+// TestCorpusListAppend holds every verdict that a source states for list-append.
+func TestCorpusListAppend(t *testing.T) {
+	agree, silent := 0, 0
+	eachJudged(t, func(row historytest.Row) bool { return row.Model == "list-append" },
+		func(_ historytest.Row, o Options) checker.Stream { return ListAppend(o) },
+		func(row historytest.Row, r checker.Result) {
+			switch {
+			case r.Verdict.String() == row.Expected:
+				agree++
+				missing(t, row, r)
+			case row.Expected == "?":
+				silent++
+			default:
+				t.Errorf("%s [%s]: %s (%s), the source says %s %s", row.Name, row.Options, r.Verdict, r.Reason, row.Expected, row.Anomalies)
+			}
+		})
 	t.Logf("%d verdicts agree, and %d are given where the source has none", agree, silent)
 }
 

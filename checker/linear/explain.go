@@ -299,7 +299,11 @@ func (n *narrator) describe(c *call) string {
 	default:
 		fmt.Fprintf(text, "cas from %s to %s", n.value(c.old), n.value(c.value))
 	}
-	fmt.Fprintf(text, " by process %s", op.Process)
+	if op.Process.IsZero() {
+		text.WriteString(" by an unknown process")
+	} else {
+		fmt.Fprintf(text, " by process %s", op.Process)
+	}
 	if op.Node != "" {
 		fmt.Fprintf(text, " on %s", op.Node)
 	}

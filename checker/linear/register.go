@@ -61,9 +61,9 @@ type Options struct {
 	// Initial is the state of every register before the first write.
 	Initial history.Value
 	// EmptyValid: a history in which no operation of this model completed is Valid,
-	// as one that did nothing wrong, instead of Unknown. It must have some event, and
-	// where clients did only operations of any other :f it stays Unknown: that model
-	// judged nothing.
+	// as Knossos has it, instead of Unknown. It must have some event, and where
+	// clients did only operations of any other :f it stays Unknown: that model
+	// judged nothing. Facts is then 1 and the reason says that nothing completed.
 	EmptyValid bool
 }
 
@@ -73,7 +73,9 @@ type Options struct {
 //
 // Of the operations: ok ones happened, fail ones did not, reads in doubt say
 // nothing, and a write or cas in doubt may take effect at any time from its
-// invocation on, or never. Where a key is not linearizable the anomaly has a
+// invocation on, or never. An ok op without a process is a whole operation of an
+// unknown caller; where an op without a process is anything else but a failure, a
+// history is never Valid. Where a key is not linearizable the anomaly has a
 // witness that is not linearizable by itself and in which every value that is
 // read keeps its writer.
 func Register(o Options) checker.Checker {
@@ -177,7 +179,7 @@ func (s *stream) judge(ctx context.Context, src history.Source, found []outcome)
 				}
 			}
 		case checker.Unknown:
-			text := fmt.Sprintf("%s with %d operations was not decided: %s", c.title(k), k.rows, found[i].why)
+			text := fmt.Sprintf("%s with %s was not decided: %s", c.title(k), count(k.rows, "operation"), found[i].why)
 			if gaveUp == "" {
 				gaveUp = text
 			}
@@ -196,6 +198,10 @@ func (s *stream) judge(ctx context.Context, src history.Source, found []outcome)
 	if oddText != "" {
 		r.Warnings = append(r.Warnings, oddText)
 	}
+	unpaired := c.sayUnpaired()
+	if unpaired != "" {
+		r.Warnings = append(r.Warnings, unpaired)
+	}
 	switch {
 	case bad > 0:
 		r.Verdict = checker.Invalid
@@ -209,14 +215,15 @@ func (s *stream) judge(ctx context.Context, src history.Source, found []outcome)
 		r.Reason = gaveUp
 	case oddText != "":
 		r.Reason = oddText
+	case unpaired != "":
+		r.Reason = unpaired
 	case r.Facts == 0 && s.options.EmptyValid && c.idle():
-		r.Verdict, r.Facts = checker.Valid, 1
-		r.Reason = "nothing happened, so nothing went wrong"
+		r.Verdict, r.Facts, r.Reason = checker.Valid, 1, c.sayIdle()
 	case r.Facts == 0:
 		r.Reason = c.sayNone()
 	default:
 		r.Verdict = checker.Valid
-		r.Reason = fmt.Sprintf("%d operations on %d registers are linearizable", r.Facts, len(c.keys))
+		r.Reason = c.sayGood(r.Facts, "linearizable")
 	}
 	return r
 }
@@ -250,7 +257,7 @@ func (c *columns) sayOdd(src history.Source) string {
 	if c.odd == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%d operations have a value that is not one of their :f, the first is op %d", c.odd, c.oddAt)
+	text := fmt.Sprintf("%s %s a value that is not one of their :f, the first is %s", count(c.odd, "operation"), plural(c.odd, "has", "have"), sayOp(c.oddAt))
 	if ops, err := src.Ops([]int{c.oddAt}); err == nil {
 		text += ": " + ops[0].Value.String()
 	}

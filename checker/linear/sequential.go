@@ -3,6 +3,7 @@ package linear
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
@@ -50,8 +51,13 @@ func (s *sequentialStream) Finish(ctx context.Context, src history.Source) check
 	}
 	r := checker.Result{Checker: s.name}
 	bad, gaveUp := "", ""
-	for _, k := range c.keys {
-		found := c.decideSequential(ctx, k)
+	left := s.options.Work
+	for i, k := range c.keys {
+		found := c.decideSequential(ctx, k, left/int64(len(c.keys)-i), len(r.Anomalies) < maxAnomalies)
+		left -= found.work
+		if found.why == sayWork {
+			found.why = fmt.Sprintf("work limit of %d steps reached", s.options.Work)
+		}
 		r.Facts += found.register.certain
 		switch found.verdict {
 		case checker.Invalid:
@@ -62,7 +68,7 @@ func (s *sequentialStream) Finish(ctx context.Context, src history.Source) check
 				bad = c.title(k) + " is not sequentially consistent"
 			}
 		case checker.Unknown:
-			text := fmt.Sprintf("%s with %d operations was not decided: %s", c.title(k), k.rows, found.why)
+			text := fmt.Sprintf("%s with %s was not decided: %s", c.title(k), count(k.rows, "operation"), found.why)
 			r.Warnings = append(r.Warnings, text)
 			if gaveUp == "" {
 				gaveUp = text
@@ -73,6 +79,10 @@ func (s *sequentialStream) Finish(ctx context.Context, src history.Source) check
 	if oddText != "" {
 		r.Warnings = append(r.Warnings, oddText)
 	}
+	unpaired := c.sayUnpaired()
+	if unpaired != "" {
+		r.Warnings = append(r.Warnings, unpaired)
+	}
 	switch {
 	case bad != "":
 		r.Verdict, r.Reason = checker.Invalid, bad
@@ -80,16 +90,17 @@ func (s *sequentialStream) Finish(ctx context.Context, src history.Source) check
 		r.Reason = gaveUp
 	case oddText != "":
 		r.Reason = oddText
+	case unpaired != "":
+		r.Reason = unpaired
 	case r.Facts == 0 && s.options.EmptyValid && c.idle():
-		r.Verdict, r.Facts = checker.Valid, 1
-		r.Reason = "nothing happened, so nothing went wrong"
+		r.Verdict, r.Facts, r.Reason = checker.Valid, 1, c.sayIdle()
 	case r.Facts == 0:
 		r.Reason = c.sayNone()
 	case len(c.keys) > 1:
 		r.Reason = fmt.Sprintf("each of %d registers is sequentially consistent, which does not tell whether all together are", len(c.keys))
 	default:
 		r.Verdict = checker.Valid
-		r.Reason = fmt.Sprintf("%d operations on one register are sequentially consistent", r.Facts)
+		r.Reason = c.sayGood(r.Facts, "sequentially consistent")
 	}
 	return r
 }
@@ -113,9 +124,14 @@ type contradiction struct {
 // processBytes is what it takes to remember the process of an operation.
 const processBytes = 32
 
-// decideSequential decides one key.
-func (c *columns) decideSequential(ctx context.Context, k *key) *contradiction {
+// decideSequential decides one key within work steps. What is not to be shown is
+// not made smaller.
+func (c *columns) decideSequential(ctx context.Context, k *key, work int64, shown bool) *contradiction {
 	found := &contradiction{register: &register{}, process: make(map[uint32]int32)}
+	if ctx.Err() != nil {
+		found.why = context.Cause(ctx).Error()
+		return found
+	}
 	if bytes := k.fullBytes() + processBytes*int64(k.records); bytes > c.room().all {
 		found.why = c.sayTooLarge(bytes)
 		return found
@@ -135,17 +151,20 @@ func (c *columns) decideSequential(ctx context.Context, k *key) *contradiction {
 	r := found.register
 	clusters, ok := unique(r.calls, len(r.values), r.initial)
 	if !ok {
-		s := newTurns(ctx, r, found.process, c.options.Work, c.options.Memory)
+		s := newTurns(ctx, r, found.process, work, c.options.Memory)
 		found.outcome = s.decide(r.calls)
-		if found.verdict == checker.Invalid {
+		found.work = work - s.work
+		c.settleUnnamed(ctx, k, &found.outcome, s.work)
+		if found.verdict == checker.Invalid && shown {
 			found.proof = s.shrink(r.calls)
 		}
 		return found
 	}
-	found.verdict = checker.Valid
+	found.verdict, found.work = checker.Valid, int64(len(r.calls))
 	if bad := found.circle(clusters); bad != nil {
 		found.verdict, found.proof = checker.Invalid, bad.proof(r.calls)
 	}
+	c.settleUnnamed(ctx, k, &found.outcome, work)
 	return found
 }
 
@@ -300,8 +319,9 @@ func circleThrough(hops [][]hop, before []int32, start int32) []hop {
 			var found []hop
 			for at := start; ; {
 				step := seen[at]
-				found = append([]hop{step.by}, found...)
+				found = append(found, step.by)
 				if at = step.from; at == start {
+					slices.Reverse(found)
 					return found
 				}
 			}

@@ -73,10 +73,11 @@ type columns struct {
 	tried   bool            // a client called for an operation of the model
 	others  map[string]bool // what else clients did
 	lastF   string          // one of others
-	odd     int             // operations whose value cannot be read
-	oddAt   int             // the first of them
-	bytes   int64           // what keys take besides their records
-	why     string          // why nothing more is taken: a limit
+	unnamed unnamed
+	odd     int    // operations whose value cannot be read
+	oddAt   int    // the first of them
+	bytes   int64  // what keys take besides their records
+	why     string // why nothing more is taken: a limit
 }
 
 // nearProcesses is how many process numbers are looked up without a map.
@@ -99,11 +100,15 @@ func newColumns(o Options, m model) *columns {
 func (c *columns) take(e *history.Event) {
 	c.events = true
 	client, ok := e.Process.Client()
-	if !ok || c.why != "" {
+	if !ok && !e.Process.IsZero() || c.why != "" {
 		return
 	}
 	if uint64(e.Position) >= never {
 		c.why = "history has more than 4 billion events"
+		return
+	}
+	if !ok {
+		c.takeUnnamed(e)
 		return
 	}
 	process := c.process(client)

@@ -10,7 +10,8 @@ import (
 
 // turns searches for an order of calls in which each process keeps its own: whose
 // turn is it? What was tried is remembered as how far each process is, which calls
-// in doubt happened, and the state.
+// in doubt happened, and the state. A step of work is a line or a call in doubt
+// that was looked at.
 type turns struct {
 	ctx     context.Context
 	initial int32
@@ -24,125 +25,114 @@ func newTurns(ctx context.Context, r *register, process map[uint32]int32, work, 
 	return &turns{ctx: ctx, initial: r.initial, values: len(r.values), process: process, work: work, memory: memory}
 }
 
-// doubtful is a call in doubt: it may happen when its process has done so many.
-type doubtful struct {
-	call, line, after int32
-}
-
 // position is how far an order is.
 type position struct {
 	state int32
 	done  []int32 // of each line
-	used  []bool  // of each doubtful
+	used  []byte  // of each doubtful, a bit
 }
+
+func (p *position) has(doubt int) bool { return p.used[doubt>>3]>>(doubt&7)&1 == 1 }
+
+// after is the position that a move leads to.
+func (p *position) after(b *board, m move) position {
+	next := position{state: p.state, done: slices.Clone(p.done), used: slices.Clone(p.used)}
+	at := int32(0)
+	if m.doubt >= 0 {
+		next.used[m.doubt>>3] |= 1 << (m.doubt & 7)
+		at = b.doubts[m.doubt].call
+	} else {
+		at = b.lines[m.line][next.done[m.line]]
+		next.done[m.line]++
+	}
+	next.state, _ = b.calls[at].step(p.state)
+	return next
+}
+
+func (p *position) appendKey(key []byte) []byte {
+	key = binary.AppendVarint(key, int64(p.state))
+	for _, n := range p.done {
+		key = binary.AppendUvarint(key, uint64(n))
+	}
+	return append(key, p.used...)
+}
+
+// move is how an order goes on: with the next call of a line, or one in doubt.
+type move struct {
+	line, doubt int32 // the other one is -1
+}
+
+// junction is a position and the moves from there that were not tried yet; the
+// last of them comes next. A move becomes a position only when its turn comes, so
+// the memory is that of one path and not of all that leads off it.
+type junction struct {
+	position
+	moves []move
+}
+
+const (
+	moveBytes     = 8
+	junctionBytes = 112 // of a junction, beside its numbers
+	triedBytes    = 96  // of a position that was tried, beside its key
+	// What a position costs however few the processes: to make it and look it up,
+	// and to keep it when it is a new one.
+	stepsPerKey = 32
+	stepsPerNew = 96
+	// stepsPerLook is how much work is done before the context is looked at again.
+	stepsPerLook = 1 << 17
+)
 
 // decide searches depth first.
 func (t *turns) decide(all []call) outcome {
-	calls := prune(all, t.values)
-	var lines [][]int32 // of each process, its calls that certainly happened
-	var doubts []doubtful
-	lineOf := make(map[int32]int32)
-	for i := range calls {
-		p := t.process[calls[i].begin]
-		line, ok := lineOf[p]
-		if !ok {
-			line = int32(len(lines))
-			lineOf[p] = line
-			lines = append(lines, nil)
-		}
-		if calls[i].crashed {
-			doubts = append(doubts, doubtful{int32(i), line, int32(len(lines[line]))})
-		} else {
-			lines[line] = append(lines[line], int32(i))
-		}
-	}
-	now := position{state: t.initial, done: make([]int32, len(lines)), used: make([]bool, len(doubts))}
-	tried := make(map[string]bool)
+	t.work -= int64(len(all))
+	b := t.board(all)
+	width := int64(len(b.lines) + len(b.doubts))
+	next := position{state: t.initial, done: make([]int32, len(b.lines)), used: make([]byte, (len(b.doubts)+7)/8)}
+	positionBytes := int64(4*len(next.done)+len(next.used)) + junctionBytes
+	tried := make(map[string]struct{})
+	wanted := make([]bool, t.values)
+	var stack []junction
 	var key []byte
 	var bytes int64
-	stack := []position{now}
-	for len(stack) > 0 {
-		now := stack[len(stack)-1]
-		stack = stack[:len(stack)-1]
-		// What only looks, and may, happens at once.
-		finished := true
-		for line := range lines {
-			for int(now.done[line]) < len(lines[line]) {
-				c := &calls[lines[line][now.done[line]]]
-				if _, ok := c.step(now.state); !ok || c.sets() {
-					finished = false
-					break
-				}
-				now.done[line]++
-			}
-		}
-		if finished {
+	look := t.work - stepsPerLook
+	for {
+		if b.settle(&next) {
 			return outcome{verdict: checker.Valid}
 		}
-		key = binary.AppendVarint(key[:0], int64(now.state))
-		for _, n := range now.done {
-			key = binary.AppendUvarint(key, uint64(n))
+		key = next.appendKey(key[:0])
+		t.work -= 2*width + stepsPerKey
+		if _, known := tried[string(key)]; !known {
+			tried[string(key)] = struct{}{}
+			moves := b.moves(&next, wanted)
+			stack = append(stack, junction{next, moves})
+			bytes += int64(len(key)) + triedBytes + positionBytes + moveBytes*int64(cap(moves))
+			t.work -= 4*width + int64(len(wanted)/8) + stepsPerNew
 		}
-		for _, b := range now.used {
-			if key = append(key, 0); b {
-				key[len(key)-1] = 1
-			}
-		}
-		if tried[string(key)] {
-			continue
-		}
-		tried[string(key)] = true
-		bytes += int64(len(key)) + 64
-		t.work -= int64(len(lines) + len(doubts) + 1)
 		switch {
 		case t.work < 0:
-			return outcome{why: "work limit reached"}
+			return outcome{why: sayWork}
 		case bytes > t.memory:
 			return outcome{why: sayMemory(t.memory)}
-		case len(tried)%checker.CheckEvery == 0 && t.ctx.Err() != nil:
-			return outcome{why: context.Cause(t.ctx).Error()}
-		}
-		push := func(c *call, line int, doubt int) {
-			after, ok := c.step(now.state)
-			if !ok {
-				return
+		case t.work < look:
+			if t.ctx.Err() != nil {
+				return outcome{why: context.Cause(t.ctx).Error()}
 			}
-			next := position{state: after, done: slices.Clone(now.done), used: slices.Clone(now.used)}
-			if doubt >= 0 {
-				next.used[doubt] = true
-			} else {
-				next.done[line]++
-			}
-			stack = append(stack, next)
+			look = t.work - stepsPerLook
 		}
-		// The last one pushed is tried first: a value that the next of some
-		// process waits for.
-		wanted := func(v int32) bool {
-			for line := range lines {
-				if n := int(now.done[line]); n < len(lines[line]) {
-					if w, ok := calls[lines[line][n]].needs(); ok && w == v {
-						return true
-					}
-				}
-			}
-			return false
+		for len(stack) > 0 && len(stack[len(stack)-1].moves) == 0 {
+			last := &stack[len(stack)-1]
+			bytes -= positionBytes + moveBytes*int64(cap(last.moves))
+			*last = junction{}
+			stack = stack[:len(stack)-1]
 		}
-		for i, d := range doubts {
-			if !now.used[i] && now.done[d.line] >= d.after {
-				push(&calls[d.call], 0, i)
-			}
+		if len(stack) == 0 {
+			return outcome{verdict: checker.Invalid}
 		}
-		for _, want := range []bool{false, true} {
-			for line := range lines {
-				if n := int(now.done[line]); n < len(lines[line]) {
-					if c := &calls[lines[line][n]]; wanted(c.value) == want {
-						push(c, line, -1)
-					}
-				}
-			}
-		}
+		top := &stack[len(stack)-1]
+		m := top.moves[len(top.moves)-1]
+		top.moves = top.moves[:len(top.moves)-1]
+		next = top.after(b, m)
 	}
-	return outcome{verdict: checker.Invalid}
 }
 
 // mostShrunk is how many calls shrink takes on.
@@ -158,24 +148,26 @@ func (t *turns) shrink(calls []call) []call {
 	t.work = explainWork
 	for size := max(1, len(calls)/2); ; size = max(1, size/2) {
 		removed := false
-		src := seers(calls)
-		for from := 0; from < len(calls) && t.work > 0; {
+		src := t.seers(calls)
+		for from := 0; from < len(calls) && t.work > 0 && t.ctx.Err() == nil; {
+			t.work -= int64(len(calls))
 			rest := src.closed(calls, func(i int) bool { return from <= i && i < from+size })
 			if len(rest) > 0 && t.decide(rest).verdict == checker.Invalid {
 				calls, removed = rest, true
-				src = seers(calls)
+				src = t.seers(calls)
 			} else {
 				from += size
 			}
 		}
-		if t.work <= 0 || size == 1 && !removed {
+		if t.work <= 0 || t.ctx.Err() != nil || size == 1 && !removed {
 			return calls
 		}
 	}
 }
 
 // seers says of each call who may have seen it when real time does not matter.
-func seers(calls []call) sources {
+func (t *turns) seers(calls []call) sources {
+	t.work -= int64(len(calls)) * int64(len(calls)) / 16
 	src := sources{observers: make([][]int, len(calls))}
 	for w := range calls {
 		if !calls[w].sets() {

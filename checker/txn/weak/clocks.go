@@ -13,8 +13,7 @@ import (
 // all chains there, as clocks do on those that have ended. A clock that nobody needs
 // any more makes room for another one.
 type clocks struct {
-	width  int // pages of a clock
-	limit  int64
+	width  int       // pages of a clock
 	tables [][]int32 // by clock: its pages; page 0 is all zeros, and stays
 	free   []int32   // clocks
 	pages  []*page
@@ -27,8 +26,8 @@ const pageSize = 32
 
 type page [pageSize]int32
 
-func newClocks(k int32, limit int64) *clocks {
-	return &clocks{width: int(k+pageSize-1) / pageSize, limit: limit, pages: []*page{{}}, uses: []int32{1}}
+func newClocks(k int32) *clocks {
+	return &clocks{width: int(k+pageSize-1) / pageSize, pages: []*page{{}}, uses: []int32{1}}
 }
 
 // get is how far a clock knows a chain.
@@ -186,7 +185,7 @@ func (x *inference) causal(ctx context.Context, order []int32, memory int64) (un
 		}
 	}
 	w := h.writersOf(chain)
-	c := newClocks(k, memory)
+	c := newClocks(k)
 	at := make([]int32, n) // by transaction: its clock
 	s := newSight(x)
 	for i, t := range order {

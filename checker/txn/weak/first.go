@@ -54,12 +54,11 @@ type firstLine struct {
 	holds  []int32 // by key: its version
 	lock   []int32 // by key: who began and will write it, or -1
 
-	ready  heap            // nodes that may happen as far as edges go
-	wait   []int32         // by transaction: the key that it waits for, or -1
-	woken  []int32         // by transaction: the key that it waited for, or -1
-	queue  map[int32]*fifo // by key: who waits for it
-	idle   heap            // nodes that wait; some no longer do
-	forced bool
+	ready heap            // nodes that may happen as far as edges go
+	wait  []int32         // by transaction: the key that it waits for, or -1
+	woken []int32         // by transaction: the key that it waited for, or -1
+	queue map[int32]*fifo // by key: who waits for it
+	idle  heap            // nodes that wait; some no longer do
 
 	starts, stops  []int32 // transactions by start and by stop
 	opened, closed int     // how far these were gone through

@@ -125,6 +125,6 @@ type Answer struct {
 	// Unfinished says which limit was reached where the level neither holds nor is
 	// broken.
 	Unfinished string
-	Open       int   // where Unfinished: pairs of transactions whose order is open
+	Open       int   // where Unfinished: transactions that are not where they can be, one of a pair each
 	Steps      int64 // work done by Search
 }

@@ -123,9 +123,8 @@ func draw(t *rapid.T, most int) *History {
 	txns := make([]txn, n)
 	writers := make([][]int32, keys) // of each key, in the order in which they happened
 	order := rapid.Permutation(seq(n)).Draw(t, "order")
-	for i, at := range order {
+	for _, at := range order {
 		x := &txns[at]
-		_ = i
 		for range rapid.IntRange(0, 2).Draw(t, "writes") {
 			x.writes = append(x.writes, int32(rapid.IntRange(0, keys-1).Draw(t, "key")))
 		}

@@ -68,11 +68,7 @@ func (h *History) Search(ctx context.Context, a Ask, work int64) Answer {
 			break
 		}
 	}
-	if left < 0 {
-		left = 0
-	}
-	spent := work - left
-	answer.Steps = spent
+	answer.Steps = work - left
 	v := answer.Broken
 	if v == nil {
 		return answer

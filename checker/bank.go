@@ -24,7 +24,7 @@ type BankOptions struct {
 // wrong, by the first of these that holds, with an account that does not exist
 // (unexpected-key), a balance of nil (nil-balance), another total (wrong-total),
 // or a negative balance (negative-value). Transfers are not looked at. Unknown
-// when nothing was read.
+// when nothing was read, or something that cannot be added up.
 //
 // As Jepsen's, which must be told accounts and total. Account ids that are texts
 // of integers are those integers: JSON has no others. A read that lacks an account
@@ -59,8 +59,8 @@ type bank struct {
 	low    int64 // total of all wrong ones
 	high   int64
 	fewer  int // reads that lack an account
-	odd    int // ok reads whose value is no map of integers
-	oddAt  int
+	odd    int // ok reads that cannot be added up
+	oddAt  int // the first of them
 }
 
 const (
@@ -117,8 +117,7 @@ func (b *bank) Take(e *history.Event) {
 
 func (b *bank) read(e *history.Event, call int) {
 	if e.Value.Kind() != history.Map {
-		b.odd++
-		b.oddAt = e.Position
+		b.unreadable(e)
 		return
 	}
 	infer := b.known == 0
@@ -134,10 +133,9 @@ func (b *bank) read(e *history.Event, call int) {
 			nils++
 			continue
 		}
-		n, ok := balance.Int()
+		n, ok := b.accounts.whole(balance)
 		if !ok || sum > math.MaxInt64/2 || sum < math.MinInt64/2 || n > math.MaxInt64/2 || n < math.MinInt64/2 {
-			b.odd++
-			b.oddAt = e.Position
+			b.unreadable(e)
 			return
 		}
 		sum += n
@@ -176,6 +174,13 @@ func (b *bank) read(e *history.Event, call int) {
 		b.add(negativeValue, bad)
 	case e.Value.Len()/2 < b.known:
 		b.fewer++
+	}
+}
+
+// unreadable notes a read that cannot be added up.
+func (b *bank) unreadable(e *history.Event) {
+	if b.odd++; b.odd == 1 {
+		b.oddAt = e.Position
 	}
 }
 
@@ -221,14 +226,20 @@ func (b *bank) Finish(ctx context.Context, src history.Source) Result {
 	if b.fewer > 0 {
 		r.Warnings = append(r.Warnings, plural(b.fewer, "read")+" with the right total although an account is missing")
 	}
+	odd := ""
 	if b.odd > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s whose value is not a map to integers, such as op %d", plural(b.odd, "ok read"), b.oddAt))
+		odd = fmt.Sprintf("%s cannot be added up, such as op %d: want a map of accounts to integers of less than 63 bits", plural(b.odd, "ok read"), b.oddAt)
+		if wrong > 0 {
+			r.Warnings = append(r.Warnings, odd)
+		}
 	}
 	r.Anomalies = found.anomalies(src)
 	switch {
 	case wrong > 0:
 		r.Verdict = Invalid
-		r.Reason = fmt.Sprintf("%d of %s wrong", wrong, plural(b.reads, "read"))
+		r.Reason = fmt.Sprintf("%d of %s wrong", wrong, plural(b.reads, "read")) + such(r.Anomalies)
+	case odd != "":
+		r.Reason = odd
 	case b.reads == 0:
 		r.Reason = "no balances were read"
 	default:

@@ -19,13 +19,33 @@ import (
 // again: O(n) time, 8 bytes for each.
 func Causal() Stream { return &causal{} }
 
-type causal struct{ oks []int }
+type causal struct {
+	oks    []int
+	open   opened[history.Value] // writes
+	silent map[int]history.Value // what ok writes without a value wrote
+}
 
 func (*causal) Name() string { return "causal" }
 
 func (c *causal) Take(e *history.Event) {
-	if e.Type != history.OK || !ofClient(e) {
+	if !ofClient(e) {
 		return
+	}
+	if e.Type == history.Invoke {
+		if e.F == "write" {
+			c.open.begin(e.Process, e.Value.Value())
+		}
+		return
+	}
+	wrote, open := c.open.end(e.Process)
+	if e.Type != history.OK {
+		return
+	}
+	if open && e.F == "write" && e.Value.IsNil() {
+		if c.silent == nil {
+			c.silent = make(map[int]history.Value)
+		}
+		c.silent[e.Position] = wrote
 	}
 	switch e.F {
 	case "read-init", "write", "read":
@@ -83,6 +103,9 @@ func (c *causal) Finish(ctx context.Context, src history.Source) Result {
 		if found.total() > 0 {
 			return
 		}
+		if wrote, ok := c.silent[at]; ok {
+			op.Value = wrote
+		}
 		if name, why := state.step(op); name != "" {
 			found.room(name)
 			found.explain(name, c.oks[max(0, next-longChain):next], "Operation %d (:%s) breaks the causal order. %s", at, op.F, why)
@@ -96,7 +119,7 @@ func (c *causal) Finish(ctx context.Context, src history.Source) Result {
 	switch {
 	case len(r.Anomalies) > 0:
 		r.Verdict = Invalid
-		r.Reason = "the operations are not in their causal order"
+		r.Reason = "the operations are not in their causal order" + such(r.Anomalies)
 	case len(c.oks) == 0:
 		r.Reason = "no operation is ok"
 	default:

@@ -15,7 +15,7 @@ import (
 //
 // Where Jepsen differs: if an element is written twice it goes by the last
 // invocation, which can accuse a read that saw the first. Elements that nobody
-// wrote, or whose write failed, are warnings.
+// wrote, or whose write failed, are warnings; Unknown if nobody wrote any.
 //
 // A read costs a comparison for each element that stands where the read before had
 // it. Whether it is wrong then takes one look: at the element, of those it lacks,
@@ -28,6 +28,7 @@ type causalReverse struct {
 	name   string
 	in     interner
 	held   collection
+	puts   puts
 	writes []writing // by element
 	ended  []int32   // elements in the order in which their writes ended
 	first  int       // all of ended before this are in the last read
@@ -36,17 +37,19 @@ type causalReverse struct {
 	odd    int       // elements of the last read that nobody has begun to write so far
 	calls  opened[int]
 
-	reads  int
-	wrong  []reversal
-	wrongs int
-	early  []earlyRead
-	soon   bool // an element was read first and written later
-	unread int
+	reads    int
+	wrong    []reversal
+	wrongs   int
+	early    []earlyRead
+	soon     bool // an element was read first and written later
+	unread   int  // ok reads without a collection
+	unreadAt int  // the first of them
 }
 
 // writing is what is known of the write of one element: positions, or nowhere.
 type writing struct {
 	call, ok int
+	named    int   // the invocation that says what ok is of, where that does not
 	rank     int32 // place in ended
 	tried    bool
 	failed   bool
@@ -95,13 +98,16 @@ func (c *causalReverse) Take(e *history.Event) {
 
 func (c *causalReverse) elem(id int32) *writing {
 	for len(c.writes) <= int(id) {
-		c.writes = append(c.writes, writing{call: nowhere, ok: nowhere})
+		c.writes = append(c.writes, writing{call: nowhere, ok: nowhere, named: nowhere})
 	}
 	return &c.writes[id]
 }
 
 func (c *causalReverse) write(e *history.Event) {
-	id := c.in.number(e.Value)
+	id, call, ok := c.puts.of(&c.in, e)
+	if !ok {
+		return
+	}
 	w := c.elem(id)
 	w.tried = true
 	open := w.unbegun()
@@ -110,7 +116,7 @@ func (c *causalReverse) write(e *history.Event) {
 		w.call = e.Position
 		c.soon = c.soon || w.read
 	case e.Type == history.OK && w.ok == nowhere:
-		w.ok, w.rank = e.Position, int32(len(c.ended))
+		w.ok, w.named, w.rank = e.Position, call, int32(len(c.ended))
 		c.ended = append(c.ended, id)
 	case e.Type == history.Fail:
 		w.failed = true
@@ -155,7 +161,9 @@ func (*causalReverse) again(int32) {}
 
 func (c *causalReverse) read(e *history.Event, call int) {
 	if !isCollection(e.Value) {
-		c.unread++
+		if c.unread++; c.unread == 1 {
+			c.unreadAt = e.Position
+		}
 		return
 	}
 	c.reads++
@@ -254,13 +262,16 @@ func (c *causalReverse) Finish(ctx context.Context, src history.Source) Result {
 		}
 		w := c.wrong[i]
 		missing, held := &c.writes[w.missing], &c.writes[w.held]
-		found.explain("causal-reverse", []int{missing.call, missing.ok, held.call, held.ok, w.call, w.at},
+		found.explain("causal-reverse", []int{missing.call, missing.named, missing.ok, held.call, held.named, held.ok, w.call, w.at},
 			"Read %d holds %s, but lacks %s, whose write had ended (op %d) before the write of %s began (op %d). It lacks %d that it should hold.",
 			w.at, c.in.name(w.held), c.in.name(w.missing), missing.ok, c.in.name(w.held), held.call, w.count)
 	}
 	var unwritten, aborted []int32
+	written := false // something that was read
 	for id := range c.writes {
-		switch w := &c.writes[id]; {
+		w := &c.writes[id]
+		written = written || w.read && w.tried
+		switch {
 		case w.read && !w.tried:
 			unwritten = append(unwritten, int32(id))
 		case w.read && w.failed && w.ok == nowhere:
@@ -273,8 +284,12 @@ func (c *causalReverse) Finish(ctx context.Context, src history.Source) Result {
 	if len(aborted) > 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("reads hold %s although the write failed: %s", plural(len(aborted), "element"), c.in.intervals(aborted)))
 	}
+	odd := c.puts.odd("write")
 	if c.unread > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s without a collection, which say nothing", plural(c.unread, "ok read")))
+		odd = fmt.Sprintf("%s without a collection, such as op %d", plural(c.unread, "ok read"), c.unreadAt)
+		if c.wrongs > 0 {
+			r.Warnings = append(r.Warnings, odd)
+		}
 	}
 	r.Stats = []Stat{{"reads", fmt.Sprint(c.reads)}, {"written", fmt.Sprint(len(c.ended))}, {"errors", fmt.Sprint(c.wrongs)}}
 	r.Anomalies = found.anomalies(src)
@@ -282,8 +297,12 @@ func (c *causalReverse) Finish(ctx context.Context, src history.Source) Result {
 	case len(r.Anomalies) > 0:
 		r.Verdict = Invalid
 		r.Reason = fmt.Sprintf("%d of %s lack writes that ended before others that they hold began", c.wrongs, plural(c.reads, "read"))
+	case odd != "":
+		r.Reason = odd
 	case c.reads == 0:
 		r.Reason = "nothing was read"
+	case len(unwritten) > 0 && !written:
+		r.Reason = fmt.Sprintf("nothing that was read was ever written, such as %s: the history is not of this kind", c.in.name(unwritten[0]))
 	default:
 		r.Verdict = Valid
 		r.Reason = plural(c.reads, "read") + " with every write that ended before one that they hold began"

@@ -29,7 +29,8 @@ type CounterOptions struct {
 // check is necessary, not sufficient: which of the concurrent adds a read has seen
 // is not compared between reads, as that is subset sum. Where all adds are
 // positive, a read that returns less than one that ended before it began is a
-// warning. A history without reads is Valid.
+// warning. A history without reads is Valid. After an add of no integer no bounds are
+// known, and it is Unknown; after a read of none only if no other read is wrong.
 //
 // O(n log n) time; 40 bytes for each read whose value depends on an add that is
 // open when the read ends.
@@ -50,7 +51,9 @@ type counter struct {
 	highest  int64 // of the values read so far
 	receded  int   // reads of less than what was read before they began
 	recedeAt int
-	odd      int // adds and reads without an integer
+	oddAdds  int // events without an integer
+	oddReads int
+	oddAt    int // the first of them
 	overflow bool
 	seen     int
 }
@@ -117,7 +120,7 @@ func (c *counter) takeAdd(e *history.Event) {
 	amount, isInt := e.Value.Int()
 	if e.Type == history.Invoke {
 		if !isInt {
-			c.odd++
+			c.unreadable(e, &c.oddAdds)
 			return
 		}
 		c.count(&c.begun, amount)
@@ -133,7 +136,9 @@ func (c *counter) takeAdd(e *history.Event) {
 	add, invoked := c.adds.end(e.Process)
 	if !invoked {
 		if !isInt {
-			c.odd++
+			if e.Type != history.Fail {
+				c.unreadable(e, &c.oddAdds)
+			}
 			return
 		}
 		add = addition{amount, nowhere}
@@ -172,6 +177,14 @@ func (c *counter) takeAdd(e *history.Event) {
 	}
 }
 
+// unreadable notes an event without an integer.
+func (c *counter) unreadable(e *history.Event, of *int) {
+	if c.oddAdds+c.oddReads == 0 {
+		c.oddAt = e.Position
+	}
+	*of++
+}
+
 // count adds an amount to a sum, and notices when the sum is too large.
 func (c *counter) count(sums *signed, amount int64) {
 	sum := &sums.positive
@@ -204,7 +217,7 @@ func (c *counter) takeRead(e *history.Event) {
 		value, isInt = c.initial, true
 	}
 	if !isInt {
-		c.odd++
+		c.unreadable(e, &c.oddReads)
 		return
 	}
 	c.judged++
@@ -254,16 +267,24 @@ func (c *counter) Finish(ctx context.Context, src history.Source) Result {
 	if c.receded > 0 && c.begun.negative == 0 {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s returned less than a read that had ended before they began, such as op %d: the bounds allow that, a linearizable counter does not", plural(c.receded, "read"), c.recedeAt))
 	}
-	if c.odd > 0 {
-		r.Warnings = append(r.Warnings, plural(c.odd, "operation")+" without an integer as the value")
+	odd := ""
+	if n := c.oddAdds + c.oddReads; n > 0 {
+		odd = fmt.Sprintf("%s of adds and reads without an integer as the value, such as op %d", plural(n, "line"), c.oddAt)
+		if len(wrong) > 0 && c.oddAdds == 0 {
+			r.Warnings = append(r.Warnings, odd)
+		}
+	}
+	if c.oddAdds > 0 {
+		r.Reason = odd + ": the bounds are not known"
+		return r
 	}
 	r.Anomalies = found.anomalies(src)
 	switch {
 	case len(r.Anomalies) > 0:
 		r.Verdict = Invalid
-		r.Reason = fmt.Sprintf("%d of %s out of bounds", len(wrong), plural(c.judged, "read"))
-	case c.odd > 0:
-		r.Reason = plural(c.odd, "operation") + " without an integer as the value, so the bounds are not known"
+		r.Reason = fmt.Sprintf("%d of %s out of bounds", len(wrong), plural(c.judged, "read")) + such(r.Anomalies)
+	case odd != "":
+		r.Reason = odd
 	case c.seen == 0:
 		r.Reason = "there is no add and no read"
 	case c.judged == 0:

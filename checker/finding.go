@@ -148,3 +148,17 @@ func (in *interner) countOf(name string, ids []int32) Stat {
 func sortBy(ids []int32, key func(int32) int) {
 	slices.SortFunc(ids, func(a, b int32) int { return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a, b)) })
 }
+
+// such continues a reason with the first sentence about the first anomaly.
+func such(anomalies []Anomaly) string {
+	const long = 200
+	if len(anomalies) == 0 {
+		return ""
+	}
+	text, _, _ := strings.Cut(anomalies[0].Message, ". ")
+	text = strings.TrimSuffix(text, ".")
+	if len(text) > long {
+		text = strings.ToValidUTF8(text[:long], "") + "…"
+	}
+	return ": " + text
+}

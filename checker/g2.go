@@ -22,10 +22,18 @@ func G2() Stream { return &g2{} }
 type g2 struct {
 	in      interner
 	keys    []inserts
-	calls   opened[int]
+	calls   opened[insertion]
 	oks     int
-	odd     int
+	odd     int // inserts without a key
+	oddOK   int // those that are ok
+	oddAt   int // the first of those
 	illegal int
+}
+
+// insertion is an open insert; key is its number, or none.
+type insertion struct {
+	at  int
+	key int32
 }
 
 // inserts counts the ok inserts of one key, with the positions of the first two.
@@ -40,32 +48,39 @@ func (g *g2) Take(e *history.Event) {
 	if e.F != "insert" || !ofClient(e) {
 		return
 	}
+	id := none
+	if key, _, ok := e.Value.Pair(); ok {
+		id = g.in.number(key)
+		for len(g.keys) <= int(id) {
+			g.keys = append(g.keys, inserts{})
+		}
+	} else if e.Type == history.Invoke {
+		g.odd++
+	}
 	if e.Type == history.Invoke {
-		g.calls.begin(e.Process, e.Position)
-	}
-	call, ok := nowhere, false
-	if e.Type != history.Invoke {
-		if call, ok = g.calls.end(e.Process); !ok {
-			call = nowhere
-		}
-	}
-	key, _, ok := e.Value.Pair()
-	if !ok {
-		if e.Type == history.Invoke || e.Type == history.OK {
-			g.odd++
-		}
+		g.calls.begin(e.Process, insertion{e.Position, id})
 		return
 	}
-	id := int(g.in.number(key))
-	for len(g.keys) <= id {
-		g.keys = append(g.keys, inserts{})
+	call, ok := g.calls.end(e.Process)
+	if !ok {
+		call = insertion{nowhere, none}
 	}
 	if e.Type != history.OK {
 		return
 	}
+	if _, flag := e.Value.Flag(); id == none && (flag || e.Value.IsNil()) {
+		id = call.key // it only says that it is done
+	}
+	if id == none {
+		g.odd++
+		if g.oddOK++; g.oddOK == 1 {
+			g.oddAt = e.Position
+		}
+		return
+	}
 	k := &g.keys[id]
 	if k.oks < 2 {
-		k.call[k.oks], k.at[k.oks] = call, e.Position
+		k.call[k.oks], k.at[k.oks] = call.at, e.Position
 	}
 	g.oks++
 	if k.oks++; k.oks == 2 {
@@ -92,7 +107,7 @@ func (g *g2) Finish(ctx context.Context, src history.Source) Result {
 		}
 	}
 	r.Stats = []Stat{{"keys", fmt.Sprint(len(g.keys))}, {"legal", fmt.Sprint(inserted - g.illegal)}, {"illegal", fmt.Sprint(g.illegal)}}
-	if g.odd > 0 {
+	if g.odd > 0 && (g.oddOK == 0 || g.illegal > 0) {
 		r.Warnings = append(r.Warnings, plural(g.odd, "insert")+" without [key [a b]] as the value")
 	}
 	r.Anomalies = found.anomalies(src)
@@ -100,6 +115,8 @@ func (g *g2) Finish(ctx context.Context, src history.Source) Result {
 	case len(r.Anomalies) > 0:
 		r.Verdict = Invalid
 		r.Reason = fmt.Sprintf("%d of %s have more than one ok insert", g.illegal, plural(len(g.keys), "key"))
+	case g.oddOK > 0:
+		r.Reason = fmt.Sprintf("%s without [key [a b]] as the value, such as op %d", plural(g.oddOK, "ok insert"), g.oddAt)
 	case g.oks == 0:
 		r.Reason = "no insert is ok"
 	default:

@@ -14,8 +14,9 @@ import (
 // as the value, at their true positions. The worst verdict of any key counts.
 //
 // A completion by :fail or :info that lost its key belongs to the key of the
-// invocation. Other client operations without a key go to no Stream; they are a
-// warning, and where there is no key at all the answer is Unknown. Ops of other
+// invocation, and so does an ok without a value of what was invoked with one. Other
+// client operations without a key go to no Stream; they are a warning, and if one
+// is ok, or there is no key at all, nothing is Valid. Ops of other
 // processes than clients, such as the nemesis, go to no Stream either.
 //
 // Where Jepsen differs: it gives ops without a key to every key, and lists only
@@ -32,11 +33,18 @@ type independent struct {
 	begin func() Stream
 	keys  interner
 	subs  []Stream
-	open  opened[int32]
+	open  opened[keyedCall]
 	event history.Event
 
 	keyless, keylessAt int
+	lost, lostAt       int // the ok ones of those
 	strayed, strayedAt int // completions of another key than their invocation
+}
+
+// keyedCall is an open operation on a key; writes if it says a value.
+type keyedCall struct {
+	key    int32
+	writes bool
 }
 
 const (
@@ -50,7 +58,8 @@ func (in *independent) Take(e *history.Event) {
 	if !ofClient(e) {
 		return
 	}
-	invoked, open := none, false
+	var invoked keyedCall
+	open := false
 	if e.Type != history.Invoke {
 		invoked, open = in.open.end(e.Process)
 	}
@@ -62,8 +71,8 @@ func (in *independent) Take(e *history.Event) {
 			in.subs = append(in.subs, in.begin())
 		}
 		if e.Type == history.Invoke {
-			in.open.begin(e.Process, id)
-		} else if open && invoked != id {
+			in.open.begin(e.Process, keyedCall{id, !value.IsNil()})
+		} else if open && invoked.key != id {
 			if in.strayed++; in.strayed == 1 {
 				in.strayedAt = e.Position
 			}
@@ -71,9 +80,14 @@ func (in *independent) Take(e *history.Event) {
 		in.event = *e
 		in.event.Value = value
 		in.subs[id].Take(&in.event)
-	case open && e.Type != history.OK:
-		in.subs[invoked].Take(e)
+	case open && (e.Type != history.OK || invoked.writes && e.Value.IsNil()):
+		in.subs[invoked.key].Take(e)
 	default:
+		if e.Type == history.OK {
+			if in.lost++; in.lost == 1 {
+				in.lostAt = e.Position
+			}
+		}
 		if in.keyless++; in.keyless == 1 {
 			in.keylessAt = e.Position
 		}
@@ -122,6 +136,10 @@ func (in *independent) Finish(ctx context.Context, src history.Source) Result {
 	}
 	if len(unknown) > 0 {
 		parts = append(parts, fmt.Sprintf("%d of %s unknown: %s", len(unknown), plural(len(in.subs), "key"), in.list(unknown)))
+	}
+	if in.lost > 0 {
+		r.Verdict = Worst(r.Verdict, Unknown)
+		parts = append(parts, fmt.Sprintf("%s without [key value] as the value, such as op %d", plural(in.lost, "ok operation"), in.lostAt))
 	}
 	if len(parts) > 0 {
 		r.Reason = strings.Join(parts, "; ")

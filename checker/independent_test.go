@@ -47,7 +47,7 @@ func TestIndependent(t *testing.T) {
 			0 ok add [1 5]
 			0 invoke read [1 nil]
 			0 ok read 7
-			0 ok read [1 5]`, Valid, "", "1 operation without [key value] as the value, such as op 3", nil},
+			0 ok read [1 5]`, Unknown, "", "1 ok operation without [key value] as the value, such as op 3", nil},
 		{"no key at all", counters, `
 			0 invoke add 5
 			0 ok add 5`, Unknown, "", "no operation has a key", nil},

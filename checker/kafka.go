@@ -66,7 +66,7 @@ type kafka struct {
 	precommit  int
 	subscribes bool
 	polled     int // messages by ok polls
-	odd, oddAt int // micro-operations that cannot be read
+	odd, oddAt int // parts of operations that cannot be read; the first of them
 
 	polls, sends []mark // of one operation, by key
 }
@@ -184,9 +184,19 @@ func (k *kafka) transaction(e *history.Event) {
 		k.txns = append(k.txns, kafkaTxn{call: nowhere})
 	}
 	k.txns[txn].at, k.txns[txn].outcome = e.Position, e.Type
+	if e.Type == history.OK && !e.Value.IsNil() && !e.Value.IsSequence() {
+		k.unreadable(e)
+	}
 	c := k.client(e.Process)
 	k.send(e, txn, c)
 	k.poll(e, txn, c)
+}
+
+// unreadable notes a part of an operation that cannot be read.
+func (k *kafka) unreadable(e *history.Event) {
+	if k.odd++; k.odd == 1 {
+		k.oddAt = e.Position
+	}
 }
 
 // send takes the sends of an invocation, or of a completion by client c.
@@ -198,7 +208,7 @@ func (k *kafka) send(e *history.Event, txn int32, c *kafkaClient) {
 		}
 		_, to, value, ok := microOp(op)
 		if !ok || op.Len() != 3 {
-			k.odd, k.oddAt = k.odd+1, e.Position
+			k.unreadable(e)
 			continue
 		}
 		offset := unplaced
@@ -255,12 +265,19 @@ func (k *kafka) poll(e *history.Event, txn int32, c *kafkaClient) {
 		if op.Len() < 2 || !first(op).Is("poll") {
 			continue
 		}
-		for of, pairs := range entries(first(op).Next()) {
+		polled := first(op).Next()
+		if polled.Kind() != history.Map && !polled.IsNil() && e.Type == history.OK {
+			k.unreadable(e)
+		}
+		for of, pairs := range entries(polled) {
+			if !isCollection(pairs) && !pairs.IsNil() {
+				k.unreadable(e)
+			}
 			key := keyNumber(&k.keys, of)
 			for pair := range elements(pairs) {
 				at, value, ok := pair.Pair()
 				if !ok {
-					k.odd, k.oddAt = k.odd+1, e.Position
+					k.unreadable(e)
 					continue
 				}
 				offset := unplaced

@@ -68,14 +68,20 @@ func (k *kafka) Finish(ctx context.Context, src history.Source) Result {
 		r.Stats = append(r.Stats, Stat{name, fmt.Sprint(j.warned[name])})
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s: %d, which are allowed here", name, j.warned[name]))
 	}
-	if k.odd > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s that cannot be read, such as in op %d", plural(k.odd, "micro-operation"), k.oddAt))
-	}
 	r.Anomalies = j.found.anomalies(src)
+	odd := ""
+	if k.odd > 0 {
+		odd = fmt.Sprintf("%s of operations cannot be read, such as in op %d", plural(k.odd, "part"), k.oddAt)
+		if len(r.Anomalies) > 0 {
+			r.Warnings = append(r.Warnings, odd)
+		}
+	}
 	switch {
 	case len(r.Anomalies) > 0:
 		r.Verdict = Invalid
 		r.Reason = strings.Join(sortedKeys(j.found.counts), ", ")
+	case odd != "":
+		r.Reason = odd
 	case r.Facts == 0:
 		r.Reason = "no send is ok, and nothing was polled"
 	case twice > 0:

@@ -46,13 +46,14 @@ type longFork struct {
 	byKeys map[string]int32
 	home   []int32 // key → its group, or none
 
-	calls              opened[int]
+	calls              opened[forkCall]
 	reads, early, late int
 	forks              []fork
 	forked             int
 	wrongSize          int
 	wrongSizeAt        int
 	mixed              int // transactions that neither only read nor write one key
+	odd, oddAt         int // ok operations that are no transactions
 
 	row  []cell
 	seen []uint64
@@ -65,6 +66,12 @@ type writeCount struct {
 	callAt     [2]int
 	okAt       [2]int
 	value      int32 // number of the value, or none
+}
+
+// forkCall is an open transaction; writes if it is a write of one key.
+type forkCall struct {
+	at     int
+	writes bool
 }
 
 type cell struct{ key, value int32 } // value is none where the key is absent
@@ -94,22 +101,34 @@ type fork struct {
 func (*longFork) Name() string { return "long-fork" }
 
 func (l *longFork) Take(e *history.Event) {
-	if !ofClient(e) || !e.Value.IsSequence() {
-		if e.Type != history.Invoke {
-			l.calls.end(e.Process)
-		}
+	if !ofClient(e) {
 		return
 	}
 	if e.Type == history.Invoke {
-		l.calls.begin(e.Process, e.Position)
-		l.written(e)
+		if e.Value.IsSequence() {
+			l.calls.begin(e.Process, forkCall{e.Position, l.written(e)})
+		}
 		return
 	}
 	call, ok := l.calls.end(e.Process)
 	if !ok {
-		call = nowhere
+		call.at = nowhere
 	}
-	if e.Type != history.OK || l.written(e) {
+	if e.Type != history.OK {
+		return
+	}
+	if !e.Value.IsSequence() {
+		switch e.F {
+		case "read", "write", "txn", "":
+			if !call.writes { // a write may say nothing more
+				if l.odd++; l.odd == 1 {
+					l.oddAt = e.Position
+				}
+			}
+		}
+		return
+	}
+	if l.written(e) {
 		return
 	}
 	l.row = l.row[:0]
@@ -126,7 +145,7 @@ func (l *longFork) Take(e *history.Event) {
 		l.row = append(l.row, c)
 	}
 	if len(l.row) > 0 {
-		l.read(call, e.Position)
+		l.read(call.at, e.Position)
 	}
 }
 
@@ -324,6 +343,9 @@ func (l *longFork) Finish(ctx context.Context, src history.Source) Result {
 		if group := &l.groups[g]; group.illegal && broken == "" {
 			broken = fmt.Sprintf("key %s is read with two values (op %d), so it was written more than once", l.keys.name(group.badKey), group.badAt[1])
 		}
+	}
+	if l.odd > 0 && broken == "" {
+		broken = fmt.Sprintf("%s without a transaction as the value, such as op %d", plural(l.odd, "ok operation"), l.oddAt)
 	}
 	if l.wrongSize > 0 && broken == "" {
 		broken = fmt.Sprintf("%s not of %d different keys, such as op %d", plural(l.wrongSize, "read"), l.size, l.wrongSizeAt)

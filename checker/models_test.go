@@ -119,7 +119,7 @@ func TestBank(t *testing.T) {
 		{"a missing account", bank, `
 			0 ok read {0 10, 1 0}
 			0 ok read {0 10}`, Valid, "", "although an account is missing", nil},
-		{"no map", bank, `0 ok read 3`, Unknown, "", "not a map", nil},
+		{"no map", bank, `0 ok read 3`, Unknown, "", "cannot be added up", nil},
 		{"nothing read", bank, `0 invoke read nil`, Unknown, "", "", nil},
 	})
 }

@@ -29,7 +29,8 @@ type QueueOptions struct {
 // that see checker/linear.
 //
 // Jepsen passes over drains here. An ok dequeue of nil is taken for the answer
-// that the queue is empty, which is not judged. O(n) time; some 50 bytes for each
+// that the queue is empty, which is not judged; with an ok drain of no collection
+// nothing is Valid. O(n) time; some 50 bytes for each
 // element.
 func Queue(o QueueOptions) Stream { return &queue{fifo: o.FIFO, doubt: nowhere} }
 
@@ -47,6 +48,8 @@ type queue struct {
 	enqueued int
 	left     int
 	empty    int // ok dequeues of nil
+	odd      int // ok drains whose elements cannot be read
+	oddAt    int // the first of them
 	seen     int // events of enqueues and dequeues
 }
 
@@ -130,6 +133,12 @@ func (q *queue) dequeue(e *history.Event) {
 		q.inDoubt(call)
 	case e.Type != history.OK:
 	case e.F == "drain":
+		if !isCollection(e.Value) && !e.Value.IsNil() {
+			if q.odd++; q.odd == 1 {
+				q.oddAt = e.Position
+			}
+			q.inDoubt(call)
+		}
 		for elem := range elements(e.Value) {
 			q.out(elem, call, e.Position)
 		}
@@ -199,10 +208,19 @@ func (q *queue) Finish(ctx context.Context, src history.Source) Result {
 		r.Warnings = append(r.Warnings, plural(q.aborted, "element")+" came out although the enqueue failed")
 	}
 	r.Anomalies = found.anomalies(src)
+	odd := ""
+	if q.odd > 0 {
+		odd = fmt.Sprintf("%s without a collection, such as op %d", plural(q.odd, "ok drain"), q.oddAt)
+		if len(r.Anomalies) > 0 {
+			r.Warnings = append(r.Warnings, odd)
+		}
+	}
 	switch {
 	case len(r.Anomalies) > 0:
 		r.Verdict = Invalid
 		r.Reason = fmt.Sprintf("of %s, %d are wrong", plural(q.left, "dequeue"), found.total())
+	case odd != "":
+		r.Reason = odd
 	case q.left == 0:
 		r.Verdict, r.Facts = Valid, 1
 		r.Reason = "nothing was dequeued, which a queue does not forbid"

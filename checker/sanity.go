@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/jepgo/jepgo/history"
 )
@@ -32,12 +35,18 @@ type SanityOptions struct {
 //     it was invoked with; in a transaction, a written key or value that is not
 //     what was invoked, or micro-operations of another kind or number. A model
 //     would have to take one of the two for what happened. A completion without a
-//     value has not said anything else.
+//     value has not said anything else,
+//     A boolean, alone or with the key, is an answer and no value, unless the
+//     operation was of one,
+//   - no-type: a line of a client, or of nobody, whose :type is none of the four, so
+//     that what it reports is lost,
+//   - no-process: an operation whose :process is neither a number nor a name, such as
+//     "0" or [0], or is none where others have one, so that no model sees it.
 //
 // Warnings only are completions without an invocation (models take them for the
-// whole operation, of unknown start), processes that go on after an :info (which
-// some clients do), lines without a type, and :time that runs backwards (the order
-// of lines counts).
+// whole operation, of unknown start) where there are invocations at all, processes
+// that go on after an :info (which some clients do), and :time that runs backwards
+// (the order of lines counts).
 //
 // O(n) time; it holds what is open, and a number for each crashed client.
 func Sanity(o SanityOptions) Stream {
@@ -54,6 +63,9 @@ type sanity struct {
 	crashed map[int64]struct{}
 	odd     [oddities]oddity
 	seen    int
+	clients int // lines of clients
+	invokes int // invocations of clients
+	nobody  oddity
 	time    int64
 }
 
@@ -72,6 +84,7 @@ const (
 	loneCompletion
 	aliveAfterInfo
 	noType
+	noProcess
 	timeBackwards
 	oddities
 )
@@ -98,20 +111,20 @@ func (s *sanity) Take(e *history.Event) {
 		}
 		s.time = e.Time
 	}
+	n, client := e.Process.Client()
+	if !client {
+		s.takeOther(e)
+		return
+	}
+	s.clients++
 	if e.Type == 0 {
 		s.odd[noType].add(nowhere, e.Position)
 		return
 	}
-	n, client := e.Process.Client()
-	if !ofClient(e) {
-		return
-	}
 	s.seen++
-	if !client {
-		return // without a process nothing can be paired
-	}
 	before, open := s.open.end(e.Process)
 	if e.Type == history.Invoke {
+		s.invokes++
 		if open {
 			s.odd[doubleInvoke].add(before.at, e.Position)
 			s.spare = append(s.spare, before)
@@ -136,6 +149,33 @@ func (s *sanity) Take(e *history.Event) {
 		s.crashed[n] = struct{}{}
 	}
 	s.spare = append(s.spare, before)
+}
+
+// takeOther looks at a line that no client has: nothing can be paired.
+func (s *sanity) takeOther(e *history.Event) {
+	nobody := e.Process.IsZero()
+	if !nobody && isName(e.Process.Name()) {
+		return // nemesis and others
+	}
+	switch {
+	case e.F == "" && e.Type == 0:
+	case e.Type == 0:
+		s.odd[noType].add(nowhere, e.Position)
+	case !nobody:
+		s.odd[noProcess].add(nowhere, e.Position)
+	default:
+		s.seen++
+		if e.F != "" {
+			s.nobody.add(nowhere, e.Position) // odd among lines that have one
+		}
+	}
+}
+
+// isName reports whether a process may be called that: what begins as a number, a
+// collection or a string does is a value that is no process.
+func isName(text string) bool {
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, "+-"))
+	return text != "true" && text != "false" && (first == '_' || unicode.IsLetter(first))
 }
 
 // renamed reports whether a completion says that it is of another operation. One
@@ -165,7 +205,7 @@ func (s *sanity) changed(before *invocation, e *history.Event) bool {
 		return false // nothing was said that could be contradicted
 	}
 	if slices.Contains(s.options.Echoes, e.F) {
-		return !sameView(before.value, e.Value)
+		return !answers(before.value, e.Value) && !sameView(before.value, e.Value)
 	}
 	if e.F != "txn" && e.F != "" {
 		return false
@@ -206,6 +246,28 @@ func (s *sanity) changed(before *invocation, e *history.Event) bool {
 	return false
 }
 
+// answers reports whether a completion says yes or no to what was invoked.
+func answers(invoked, completed history.View) bool {
+	for range 2 { // [element answer], [key answer], [key [element answer]]
+		of, answer, pair := completed.Pair()
+		if !pair {
+			break
+		}
+		completed = answer
+		if sameView(invoked, of) {
+			break
+		}
+		key, value, keyed := invoked.Pair()
+		if !keyed || !sameView(key, of) {
+			return false
+		}
+		invoked = value
+	}
+	_, was := invoked.Flag()
+	_, is := completed.Flag()
+	return is && !was
+}
+
 // first is the first element of what is not empty.
 func first(v history.View) history.View {
 	if v.Len() == 0 {
@@ -242,8 +304,18 @@ func (s *sanity) Finish(ctx context.Context, src history.Source) Result {
 		changedValue:   {"changed-value", "ok completion", "with another value than was invoked"},
 		loneCompletion: {"lone-completion", "completion", "without an invocation"},
 		aliveAfterInfo: {"alive-after-info", "invocation", "of a process after an operation of it in doubt"},
-		noType:         {"no-type", "line", "without a type"},
+		noProcess:      {"no-process", "line", "of an operation without a readable :process"},
+		noType:         {"no-type", "line", "of an operation whose :type is none of invoke, ok, fail, info"},
 		timeBackwards:  {"time-backwards", "line", "with an earlier :time than the line before"},
+	}
+	if s.clients > 0 && s.nobody.count > 0 {
+		if s.odd[noProcess].count == 0 || s.nobody.first[1] < s.odd[noProcess].first[1] {
+			s.odd[noProcess].first = s.nobody.first
+		}
+		s.odd[noProcess].count += s.nobody.count
+	}
+	if s.invokes == 0 {
+		s.odd[loneCompletion].count = 0 // the kind of history that has completions only
 	}
 	for i, kind := range kinds {
 		o := &s.odd[i]
@@ -252,12 +324,13 @@ func (s *sanity) Finish(ctx context.Context, src history.Source) Result {
 		}
 		text := fmt.Sprintf("%s: %s %s, such as op %d", kind.name, plural(o.count, kind.noun), kind.what, o.first[1])
 		r.Stats = append(r.Stats, Stat{kind.name, fmt.Sprint(o.count)})
-		fatal := i == changedF || i == changedValue || i == doubleInvoke && !s.options.Pairless
+		shown := i == changedF || i == changedValue || i == noType || i == noProcess || i == doubleInvoke
+		fatal := shown && (i != doubleInvoke || !s.options.Pairless)
 		if fatal && r.Reason == "" {
 			r.Reason = text
 		}
 		r.Warnings = append(r.Warnings, text)
-		if i == changedF || i == changedValue || i == doubleInvoke {
+		if shown {
 			for _, ref := range RefsFrom(src, o.first[:]...) {
 				r.Warnings = append(r.Warnings, fmt.Sprintf("op %d: %s", ref.Index, ref.Op))
 			}

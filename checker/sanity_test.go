@@ -51,7 +51,9 @@ func TestSanity(t *testing.T) {
 			0 ok read 3`, Unknown, "", "changed-f: 1 completion", nil},
 		{"two at once", sanity, double, Unknown, "", "double-invoke: 1 invocation of a process", map[string]string{"double-invoke": "1"}},
 		{"two at once for a model that does not pair", pairless, double, Valid, "", "double-invoke", nil},
-		{"only completions", sanity, `0 ok txn [[:w 1 1]]`, Valid, "", "lone-completion: 1", nil},
+		{"a completion of nothing", sanity, `
+			0 ok write 1
+			1 invoke write 2`, Valid, "", "lone-completion: 1", nil},
 		{"a process that goes on", sanity, `
 			0 invoke write 3
 			0 info write 3

@@ -15,12 +15,13 @@ import (
 // Like Jepsen's set; beyond it, an element that is there although its add failed
 // is a warning, and an ok add without its invocation counts as tried.
 //
-// O(n) time; some 40 bytes for each element and a copy of the last read. What
+// O(n) time; some 50 bytes for each element and a copy of the last read. What
 // other reads than the last say is judged by SetFull.
 func Set() Stream { return &set{lastInvoked: nowhere, lastRead: nowhere} }
 
 type set struct {
 	in       interner
+	adds     puts
 	tries    []try // by element
 	reads    opened[int]
 	last     history.Tape
@@ -32,29 +33,25 @@ type set struct {
 // try is what is known of the adding of one element: positions, or nowhere.
 type try struct {
 	invoked, ok int
+	call        int // the invocation that says what the ok is of, where that does not
 	failed      bool
 }
 
+// untried is an element of which nothing is known.
+func untried() try { return try{invoked: nowhere, ok: nowhere, call: nowhere} }
+
 func (*set) Name() string { return "set" }
 
-// tryOf returns the entry of the element that e adds.
-func tryOf(in *interner, tries *[]try, e *history.Event) *try {
-	id := int(in.number(e.Value))
-	for len(*tries) <= id {
-		*tries = append(*tries, try{invoked: nowhere, ok: nowhere})
-	}
-	return &(*tries)[id]
-}
-
-// take notes an event about the element; it keeps the first of each kind.
-func (t *try) take(e *history.Event) {
+// take notes an event about the element, by a call where only that says so; it
+// keeps the first of each kind.
+func (t *try) take(e *history.Event, call int) {
 	if t.invoked == nowhere {
 		t.invoked = e.Position
 	}
 	switch e.Type {
 	case history.OK:
 		if t.ok == nowhere {
-			t.ok = e.Position
+			t.ok, t.call = e.Position, call
 		}
 	case history.Fail:
 		t.failed = true
@@ -67,7 +64,14 @@ func (s *set) Take(e *history.Event) {
 	}
 	switch e.F {
 	case "add":
-		tryOf(&s.in, &s.tries, e).take(e)
+		id, call, ok := s.adds.of(&s.in, e)
+		if !ok {
+			return
+		}
+		for len(s.tries) <= int(id) {
+			s.tries = append(s.tries, untried())
+		}
+		s.tries[id].take(e, call)
 	case "read":
 		switch e.Type {
 		case history.Invoke:
@@ -136,7 +140,7 @@ func (s *set) Finish(ctx context.Context, src history.Source) Result {
 		if !seen[id] {
 			lost = append(lost, int32(id))
 			if found.room("lost") {
-				found.explain("lost", []int{t.invoked, t.ok, s.lastInvoked, s.lastRead},
+				found.explain("lost", []int{t.invoked, t.call, t.ok, s.lastInvoked, s.lastRead},
 					"%s was added (op %d), but the last read (op %d) does not hold it.", s.in.name(int32(id)), t.ok, s.lastRead)
 			}
 		}
@@ -153,6 +157,9 @@ func (s *set) Finish(ctx context.Context, src history.Source) Result {
 	if len(r.Anomalies) > 0 {
 		r.Verdict = Invalid
 		r.Reason = fmt.Sprintf("of %s, %d were lost; %d are unexpected", plural(acked, "acknowledged element"), len(lost), len(unexpected))
+		return r
+	}
+	if r.Reason = s.adds.odd("add"); r.Reason != "" {
 		return r
 	}
 	r.Verdict = Valid

@@ -30,8 +30,9 @@ func (s *setFull) Finish(ctx context.Context, src history.Source) Result {
 	if ctx.Err() != nil {
 		return Ended(ctx, s.Name())
 	}
+	odd := s.adds.odd("add")
 	if s.unread > 0 {
-		r.Warnings = append(r.Warnings, fmt.Sprintf("%s without a collection, which say nothing", plural(s.unread, "ok read")))
+		odd = fmt.Sprintf("%s without a collection, such as op %d", plural(s.unread, "ok read"), s.unreadAt)
 	}
 	var out outcome
 	for id := range s.elems {
@@ -53,10 +54,15 @@ func (s *setFull) Finish(ctx context.Context, src history.Source) Result {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%s missing from a read that began less than a millisecond after they were known", plural(out.brief, "element")))
 	}
 	r.Anomalies = found.anomalies(src)
+	if odd != "" && len(r.Anomalies) > 0 {
+		r.Warnings = append(r.Warnings, odd)
+	}
 	switch {
 	case len(r.Anomalies) > 0:
 		r.Verdict = Invalid
 		r.Reason = fmt.Sprintf("of %s, %d are lost, %d were read twice at once, %d are stale", plural(out.attempts, "element"), len(out.lost), len(s.repeated), len(out.stale))
+	case odd != "":
+		r.Reason = odd
 	case len(s.reads) == 0:
 		r.Reason = "the set was never read"
 	case len(out.stable) == 0:
@@ -113,7 +119,7 @@ func (s *setFull) sort(id int32, t *timeline, out *outcome) {
 
 // spans returns the positions of reads and of what made an element known.
 func (s *setFull) spans(t *timeline, reads ...int32) []int {
-	at := []int{t.add.invoked, t.add.ok, t.known.at}
+	at := []int{t.add.invoked, t.add.call, t.add.ok, t.known.at}
 	for _, read := range reads {
 		if read != none {
 			at = append(at, s.reads[read].from.at, s.reads[read].to.at)

@@ -225,11 +225,18 @@ func slowCausalReverse(h *history.History) Verdict {
 		return slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.F == "write" && op.Type == of && op.Value.Equal(v) })
 	}
 	bad, some := false, false
+	held, written := false, false // anything read; anything of that written
 	for _, op := range h.Ops {
 		if op.F != "read" || op.Type != history.OK || op.Value.Kind() != history.Vector {
 			continue
 		}
 		some = true
+		for _, elem := range op.Value.Elems() {
+			held = true
+			for kind := history.Invoke; kind <= history.Info; kind++ {
+				written = written || firstOf(elem, kind) >= 0
+			}
+		}
 		for _, held := range op.Value.Elems() {
 			call := firstOf(held, history.Invoke)
 			if ok := firstOf(held, history.OK); ok >= 0 && ok < call {
@@ -242,7 +249,7 @@ func slowCausalReverse(h *history.History) Verdict {
 			}
 		}
 	}
-	return verdictOf(bad, some)
+	return verdictOf(bad, some && (written || !held))
 }
 
 // TestIndependentAgrees holds the lifted stream against one history a key.

@@ -21,22 +21,25 @@ import (
 // dequeue in doubt names has come out, too; an element that only a dequeue
 // in doubt without a value can have taken stays lost, as in Jepsen.
 //
-// O(n) time; some 60 bytes for each element.
+// O(n) time; some 70 bytes for each element.
 func TotalQueue() Stream { return &totalQueue{} }
 
 type totalQueue struct {
 	in      interner
 	elems   []flow
 	more    map[int32][]int // element → further ok enqueues, the first few
+	puts    puts            // has nothing open: that is in calls
 	calls   opened[queueCall]
-	crashed int // drains in doubt
+	crashed int // drains in doubt, or whose elements cannot be read
+	odd     int // ok drains whose elements cannot be read
+	oddAt   int // the first of them
 	doubts  int // dequeues in doubt that name nothing
 	empty   int
 }
 
 // queueCall is an open operation.
 type queueCall struct {
-	at    int
+	put
 	drain bool
 }
 
@@ -44,14 +47,14 @@ type queueCall struct {
 type flow struct {
 	tries, acks, outs, named  int32
 	call, ack, outCall, outAt int
+	ackCall                   int // the invocation of ack
 }
 
 func (*totalQueue) Name() string { return "total-queue" }
 
-func (q *totalQueue) elem(v history.View) *flow {
-	id := int(q.in.number(v))
-	for len(q.elems) <= id {
-		q.elems = append(q.elems, flow{call: nowhere, ack: nowhere, outCall: nowhere, outAt: nowhere})
+func (q *totalQueue) elem(id int32) *flow {
+	for len(q.elems) <= int(id) {
+		q.elems = append(q.elems, flow{call: nowhere, ack: nowhere, ackCall: nowhere, outCall: nowhere, outAt: nowhere})
 	}
 	return &q.elems[id]
 }
@@ -70,18 +73,24 @@ func (q *totalQueue) Take(e *history.Event) {
 
 func (q *totalQueue) enqueue(e *history.Event) {
 	if e.Type == history.Invoke {
-		f := q.elem(e.Value)
+		_, flag := e.Value.Flag()
+		id := q.in.number(e.Value)
+		f := q.elem(id)
 		if f.tries++; f.tries == 1 {
 			f.call = e.Position
 		}
-		q.call(e)
+		q.call(e, put{id, e.Position, flag})
 		return
 	}
 	call, invoked := q.calls.end(e.Process)
 	if e.Type != history.OK {
 		return
 	}
-	f := q.elem(e.Value)
+	id, _, known := q.puts.completed(&q.in, e, call.put, invoked)
+	if !known {
+		return
+	}
+	f := q.elem(id)
 	if f.tries == f.acks {
 		f.tries++ // nobody invoked it: the whole operation
 	}
@@ -89,8 +98,8 @@ func (q *totalQueue) enqueue(e *history.Event) {
 		call.at = nowhere
 	}
 	if f.acks++; f.acks == 1 {
-		f.ack = e.Position
-	} else if id := q.in.number(e.Value); f.acks <= enough {
+		f.ack, f.ackCall = e.Position, call.at
+	} else if f.acks <= enough {
 		if q.more == nil {
 			q.more = make(map[int32][]int)
 		}
@@ -99,16 +108,16 @@ func (q *totalQueue) enqueue(e *history.Event) {
 }
 
 // call notes an invocation; what its process had open before stays in doubt.
-func (q *totalQueue) call(e *history.Event) {
+func (q *totalQueue) call(e *history.Event, what put) {
 	if before, open := q.calls.end(e.Process); open && before.drain {
 		q.crashed++
 	}
-	q.calls.begin(e.Process, queueCall{e.Position, e.F == "drain"})
+	q.calls.begin(e.Process, queueCall{what, e.F == "drain"})
 }
 
 func (q *totalQueue) dequeue(e *history.Event) {
 	if e.Type == history.Invoke {
-		q.call(e)
+		q.call(e, put{elem: none, at: e.Position})
 		return
 	}
 	call, ok := q.calls.end(e.Process)
@@ -120,6 +129,11 @@ func (q *totalQueue) dequeue(e *history.Event) {
 	case e.F == "drain":
 		if e.Type == history.Info {
 			q.crashed++
+		} else if !isCollection(e.Value) && !e.Value.IsNil() {
+			q.crashed++
+			if q.odd++; q.odd == 1 {
+				q.oddAt = e.Position
+			}
 		}
 		for elem := range elements(e.Value) {
 			q.out(elem, e.Type, call.at, e.Position)
@@ -134,7 +148,7 @@ func (q *totalQueue) dequeue(e *history.Event) {
 }
 
 func (q *totalQueue) out(v history.View, kind history.Type, call, at int) {
-	f := q.elem(v)
+	f := q.elem(q.in.number(v))
 	if kind == history.Info {
 		f.named++
 		return
@@ -177,7 +191,7 @@ func (q *totalQueue) Finish(ctx context.Context, src history.Source) Result {
 			lost = append(lost, id)
 			lostCount += int(missing)
 			if crashed == 0 && found.room("lost") {
-				at := append([]int{f.call, f.ack, f.outCall, f.outAt}, q.more[id]...)
+				at := append([]int{f.call, f.ackCall, f.ack, f.outCall, f.outAt}, q.more[id]...)
 				if f.acks == 1 {
 					found.explain("lost", at, "%s was enqueued (op %d) and never came out.", q.in.name(id), f.ack)
 				} else {
@@ -203,6 +217,10 @@ func (q *totalQueue) Finish(ctx context.Context, src history.Source) Result {
 	case len(r.Anomalies) > 0:
 		r.Verdict = Invalid
 		r.Reason = fmt.Sprintf("of %s, %d were lost; %d that came out are unexpected", plural(acks, "acknowledged element"), lostCount, len(unexpected))
+	case q.odd > 0:
+		r.Reason = fmt.Sprintf("%s without a collection, such as op %d", plural(q.odd, "ok drain"), q.oddAt)
+	case q.puts.nameless > 0:
+		r.Reason = q.puts.odd("enqueue")
 	case len(lost) > 0:
 		r.Reason = fmt.Sprintf("%s never came out, but a drain crashed, and they may have left with it", plural(lostCount, "acknowledged element"))
 	case r.Facts == 0:

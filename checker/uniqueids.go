@@ -95,7 +95,7 @@ func (u *uniqueIDs) Finish(ctx context.Context, src history.Source) Result {
 	switch {
 	case len(r.Anomalies) > 0:
 		r.Verdict = Invalid
-		r.Reason = fmt.Sprintf("of %s, %d are not unique", plural(u.acks, "id"), len(worst))
+		r.Reason = fmt.Sprintf("of %s, %d not unique", plural(u.acks, "id"), len(worst)) + such(r.Anomalies)
 	case u.acks == 0:
 		r.Reason = "nothing was generated"
 	default:

@@ -85,12 +85,13 @@ func (o Options) Check() error {
 			for _, model := range lattice.Models() {
 				known = append(known, lattice.Aliases(model)...)
 			}
-			return unknownName("consistency model", name, known)
+			return unknownName("consistency model", name, known, lattice.Models())
 		}
 	}
 	for _, name := range o.Anomalies {
 		if !lattice.Anomaly(name) && bare(name) != GarbageRead {
-			return unknownName("anomaly", name, append(lattice.Anomalies(), GarbageRead))
+			known := append(lattice.Anomalies(), GarbageRead)
+			return unknownName("anomaly", name, known, known)
 		}
 	}
 	if len(o.Models) > 0 && len(o.Anomalies) == 0 && len(o.forbidden()) == 0 {
@@ -153,12 +154,14 @@ func (o Options) orders() (process, realtime bool) {
 // bare is a name without the colon that it may have in Clojure.
 func bare(name string) string { return strings.TrimPrefix(name, ":") }
 
-func unknownName(kind, name string, known []string) error {
-	text := fmt.Sprintf("%s %q is not known", kind, name)
+// unknownName says which of the known names may have been meant, or else which there
+// are to choose from.
+func unknownName(kind, name string, known, choice []string) error {
+	text := fmt.Sprintf("%s %q is not known: ", kind, name)
 	if near := nearest(bare(name), known); len(near) > 0 {
-		text += ": did you mean " + strings.Join(near, " or ") + "?"
+		return errors.New(text + "did you mean " + strings.Join(near, " or ") + "?")
 	}
-	return errors.New(text)
+	return errors.New(text + "want one of " + strings.Join(choice, ", "))
 }
 
 // nearest returns up to three of the names that are like the given one, the most

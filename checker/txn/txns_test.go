@@ -99,7 +99,10 @@ func TestOptionsNameWhatTheyDoNotKnow(t *testing.T) {
 		{Options{}, ""},
 		{Options{Models: []string{":PL-SI", "serializable"}, Anomalies: []string{"G1", GarbageRead}}, ""},
 		{Options{Models: []string{"serialisable"}}, "did you mean serializable"},
-		{Options{Models: []string{"zzz"}}, `"zzz" is not known`},
+		{Options{Models: []string{"zzz"}}, `"zzz" is not known: want one of monotonic-reads, `},
+		{Options{Models: []string{"zzz"}}, ", serializable, "},
+		{Options{Anomalies: []string{"zzz"}}, `anomaly "zzz" is not known: want one of G0, `},
+		{Options{Anomalies: []string{"zzz"}}, ", garbage-read"},
 		{Options{Anomalies: []string{"G-singel"}}, "did you mean G-single"},
 		{Options{Models: []string{"linearizable"}}, "nothing in a history of transactions breaks it"},
 	} {

@@ -84,6 +84,7 @@ type light struct {
 func (l *light) each(ctx context.Context, do func(now *call) bool) error {
 	l.found.certain, l.found.pruned = 0, 0
 	rows := 0
+	var now call
 	err := l.c.each(l.k, func(r *row) bool {
 		if rows++; rows%checker.CheckEvery == 0 && ctx.Err() != nil {
 			return false
@@ -91,8 +92,8 @@ func (l *light) each(ctx context.Context, do func(now *call) bool) error {
 		if r.fate == done {
 			l.found.certain++
 		}
-		now, ok := l.c.call(r)
-		if !ok {
+		var ok bool
+		if now, ok = l.c.call(r); !ok {
 			return true
 		}
 		l.numbers.number(&now)

@@ -117,6 +117,7 @@ func (k *key) widen(code int32) {
 func (c *columns) each(k *key, do func(r *row) bool) error {
 	in := c.journal.read(&k.scroll)
 	last, value := uint32(0), int32(0)
+	var r row // one for all, as it is on the heap
 	for {
 		if len(in.text)-in.at < recordBytes {
 			in.fill()
@@ -126,7 +127,7 @@ func (c *columns) each(k *key, do func(r *row) bool) error {
 		}
 		bits := in.text[in.at]
 		in.at++
-		r := row{
+		r = row{
 			action: action(bits & actionBits), fate: fate(bits >> fateShift & fateBits), lone: bits&loneBit != 0,
 			end: never, value: nilCode,
 		}

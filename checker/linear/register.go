@@ -51,7 +51,7 @@ type Options struct {
 	Memory int64
 	// Records bounds, in bytes, what is kept of operations in memory while the
 	// history passes by; past it, that goes to a temporary file. 0 is an eighth of
-	// Memory, at most 64 MiB. The result does not depend on it.
+	// Memory, at most 32 MiB. The result does not depend on it.
 	Records int64
 	// TempDir is where that file is; "" is os.TempDir. It has no name, so that
 	// nothing is left behind. Where it cannot be written, all stays within Memory.
@@ -110,7 +110,7 @@ func (o Options) withDefaults() Options {
 		o.Memory = 2 << 30
 	}
 	if o.Records <= 0 {
-		o.Records = min(o.Memory/8, 64<<20)
+		o.Records = min(o.Memory/8, 32<<20)
 	}
 	return o
 }

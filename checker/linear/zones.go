@@ -107,8 +107,7 @@ func chained(calls []call, clusters []cluster, initial int32) *conflict {
 
 // fits is chained for clusters that are joined.
 func fits(clusters []cluster, initial int32) *conflict {
-	var lasting []zone
-	seen := 0
+	seen, lasts := 0, 0
 	for v := range clusters {
 		if !clusters[v].root {
 			continue
@@ -119,7 +118,7 @@ func fits(clusters []cluster, initial int32) *conflict {
 		}
 		seen += length
 		if z.first < z.last {
-			lasting = append(lasting, z)
+			lasts++
 		}
 	}
 	if seen < len(clusters) {
@@ -127,7 +126,7 @@ func fits(clusters []cluster, initial int32) *conflict {
 			return found
 		}
 	}
-	return overlap(clusters, lasting, initial)
+	return overlap(clusters, lasts, initial)
 }
 
 // zoneOf is the zone of the chain from root, and how many values it has.
@@ -206,9 +205,27 @@ func rootless(clusters []cluster) *conflict {
 	return nil
 }
 
-// overlap finds two chains that were both there at one time. Those that were
-// there only in passing are not kept, but looked at once more.
-func overlap(clusters []cluster, lasting []zone, initial int32) *conflict {
+// zones calls do with the zone of each chain, until it returns false.
+func zones(clusters []cluster, initial int32, do func(z zone) bool) {
+	for v := range clusters {
+		if clusters[v].root {
+			if z, _, _ := zoneOf(clusters, int32(v), initial); !do(z) {
+				return
+			}
+		}
+	}
+}
+
+// overlap finds two chains that were both there at one time. Zones are worked out
+// as often as they are looked at; kept are only as many as last.
+func overlap(clusters []cluster, lasts int, initial int32) (found *conflict) {
+	lasting := make([]zone, 0, lasts)
+	zones(clusters, initial, func(z zone) bool {
+		if z.first < z.last {
+			lasting = append(lasting, z)
+		}
+		return true
+	})
 	if !slices.IsSortedFunc(lasting, byFirst) {
 		slices.SortFunc(lasting, byFirst)
 	}
@@ -219,20 +236,17 @@ func overlap(clusters []cluster, lasting []zone, initial int32) *conflict {
 	}
 	// No two of lasting overlap: a zone that passed wholly within one of them
 	// does so in the last that began before it.
-	for v := range clusters {
-		if !clusters[v].root {
-			continue
-		}
-		z, _, _ := zoneOf(clusters, int32(v), initial)
+	zones(clusters, initial, func(z zone) bool {
 		if z.first < z.last {
-			continue
+			return true
 		}
 		at, _ := slices.BinarySearchFunc(lasting, z.last, func(a zone, last uint32) int { return int(int64(a.first) - int64(last)) })
 		if at > 0 && lasting[at-1].last > z.first {
-			return between(clusters, lasting[at-1], z)
+			found = between(clusters, lasting[at-1], z)
 		}
-	}
-	return nil
+		return found == nil
+	})
+	return found
 }
 
 func byFirst(a, b zone) int { return int(int64(a.first) - int64(b.first)) }

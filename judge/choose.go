@@ -137,5 +137,5 @@ func (w *foreign) String() string {
 	if w.count == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d operations are none of those that the model judges (:%s), such as :%s at op %d", w.count, strings.Join(w.ops, " :"), w.f, w.first)
+	return fmt.Sprintf("operations at %d places are none of those that the model judges (:%s), such as :%s at op %d", w.count, strings.Join(w.ops, " :"), w.f, w.first)
 }

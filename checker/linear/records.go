@@ -31,7 +31,7 @@ const keyBytes = 256
 // and of the invocation from the completion (without a completion the place of
 // the invocation), the distance of the value from the last one, of a cas that of
 // the expected value from the new one, and the process where that matters. All
-// are varints: 6 to 8 bytes for most.
+// are varints: 4 to 8 bytes for most.
 const (
 	actionBits  = 7
 	fateShift   = 3

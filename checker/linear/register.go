@@ -17,7 +17,7 @@
 // has the same verdict on every machine; where the work ends, the verdict is
 // Unknown. Order is the order of the history; :time is never looked at.
 //
-// Of a history that passes by, 6 to 8 bytes are kept for each operation, and past
+// Of a history that passes by, 4 to 8 bytes are kept for each operation, and past
 // Options.Records those are in a temporary file. Then the memory in use is what the
 // largest keys take that are decided at one time: where no value is set twice 24
 // to 44 bytes for each value, else 24 for each operation and what the search keeps,

@@ -205,7 +205,7 @@ func (s *sanity) changed(before *invocation, e *history.Event) bool {
 		return false // nothing was said that could be contradicted
 	}
 	if slices.Contains(s.options.Echoes, e.F) {
-		return !answers(before.value, e.Value) && !sameView(before.value, e.Value)
+		return !sameView(before.value, e.Value) && !answers(before.value, e.Value)
 	}
 	if e.F != "txn" && e.F != "" {
 		return false
@@ -276,8 +276,18 @@ func first(v history.View) history.View {
 	return v.First()
 }
 
-// sameView reports whether two values are equal.
+// sameView reports whether two values are equal. What is usual, a value and a pair
+// of values, is compared without being written out.
 func sameView(a, b history.View) bool {
+	if k, v, ok := a.Pair(); ok {
+		if k2, v2, ok := b.Pair(); ok {
+			return sameSimple(k, k2) && sameSimple(v, v2)
+		}
+	}
+	return sameSimple(a, b)
+}
+
+func sameSimple(a, b history.View) bool {
 	n, aInt := a.Int()
 	m, bInt := b.Int()
 	if aInt && bInt {

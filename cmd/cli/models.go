@@ -11,7 +11,7 @@ import (
 func modelTable() string {
 	var text strings.Builder
 	for _, name := range judge.Models() {
-		fmt.Fprintf(&text, "  %-15s %s\n", name, judge.Describe(name))
+		fmt.Fprintf(&text, "  %-21s %s\n", name, judge.Describe(name))
 	}
 	return text.String()
 }

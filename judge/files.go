@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,56 +43,30 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 	if err != nil {
 		return err
 	}
+	outer := ctx
 	ctx, stop := limitMemory(ctx, o.Memory)
 	defer stop()
 	ctx, cancel := context.WithCancel(ctx)
-	type result struct {
-		j   *report.Judgement
-		err error
-	}
 	results := make([]chan result, len(jobs))
 	for i := range results {
 		results[i] = make(chan result, 1)
 	}
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	stuck := false // somebody waits for input that does not come, and cannot be woken
 	var wait sync.WaitGroup
-	defer func() {
-		cancel()
-		if !stuck {
-			wait.Wait()
-		}
-	}()
+	defer wait.Wait()
+	defer cancel()
 	wait.Go(func() {
 		for i, job := range jobs {
-			select {
-			case slots <- struct{}{}:
-			case <-ctx.Done():
-				for _, rest := range results[i:] {
-					rest <- result{err: context.Cause(ctx)}
-				}
-				return
-			}
+			slots <- struct{}{}
 			wait.Go(func() {
 				defer func() { <-slots }()
-				if job.err != nil {
-					results[i] <- result{err: job.err}
-					return
-				}
-				j, err := file(ctx, job.path, o, watch)
-				results[i] <- result{j, err}
+				results[i] <- job.judge(ctx, o, watch)
 			})
 		}
 	})
 	histories := make(map[string]int) // by directory
 	for i, job := range jobs {
-		var r result
-		select {
-		case r = <-results[i]:
-		case <-late(ctx):
-			stuck = true
-			return nil
-		}
+		r := <-results[i]
 		foreign := job.dir != "" && errors.Is(r.err, format.ErrUnknown)
 		if !foreign {
 			histories[job.dir]++
@@ -99,20 +74,24 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 		last := i+1 == len(jobs) || jobs[i+1].dir != job.dir
 		var vague *VagueError
 		switch {
+		case outer.Err() != nil && (r.ended || r.j == nil):
+			return nil // interrupted: the caller knows
 		case foreign && last && histories[job.dir] == 0:
 			r.err = usage.Errorf("directory %q holds no file that looks like a history", job.dir)
 		case foreign:
 			continue
 		case job.dir != "" && errors.As(r.err, &vague):
-			r.j, r.err = &report.Judgement{File: job.path, Undecided: vague.Error()}, nil
-		case ctx.Err() != nil && r.j == nil && errors.Is(r.err, ctx.Err()):
-			return nil // interrupted: the caller knows
+			r.j, r.err = undecided(job.path, vague), nil
 		}
 		if err := done(job.path, r.j, r.err); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func undecided(path string, why error) *report.Judgement {
+	return &report.Judgement{File: path, Undecided: why.Error()}
 }
 
 // job is one file to judge.
@@ -166,11 +145,43 @@ func holdsRun(dir string) bool {
 	return err == nil
 }
 
-// late returns a channel that closes some time after ctx ended: when whoever looks
-// at it must have seen that.
-func late(ctx context.Context) <-chan struct{} {
+// result is what became of a job.
+type result struct {
+	j     *report.Judgement
+	err   error
+	ended bool // nobody judged it: time was over, or the context
+}
+
+// judge judges the file of a job. It returns, a while after ctx has ended or the
+// file's time is over, also when somebody still waits for input that does not come:
+// nothing wakes a read of a pipe, which then ends with the program.
+func (j job) judge(ctx context.Context, o Options, watch func(Progress)) result {
 	const patience = 2 * time.Second
-	closed := make(chan struct{})
-	context.AfterFunc(ctx, func() { time.AfterFunc(patience, func() { close(closed) }) })
-	return closed
+	if j.err != nil {
+		return result{err: j.err}
+	}
+	if ctx.Err() != nil {
+		return result{j: undecided(j.path, context.Cause(ctx)), ended: true}
+	}
+	judged := make(chan result, 1)
+	go func() {
+		judgement, err := file(ctx, j.path, o, watch)
+		judged <- result{j: judgement, err: err}
+	}()
+	limit, stop := ctx, context.CancelFunc(func() {})
+	if o.Timeout > 0 {
+		limit, stop = context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("time limit of %v reached", o.Timeout))
+	}
+	defer stop()
+	select {
+	case r := <-judged:
+		return r
+	case <-limit.Done():
+	}
+	select {
+	case r := <-judged:
+		return r
+	case <-time.After(patience):
+		return result{j: undecided(j.path, context.Cause(limit)), ended: true}
+	}
 }

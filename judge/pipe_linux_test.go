@@ -1,0 +1,13 @@
+package judge
+
+import (
+	"syscall"
+	"testing"
+)
+
+func makePipe(t *testing.T, path string) {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

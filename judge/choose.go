@@ -21,10 +21,10 @@ type plan struct {
 	hint     string // what may be wrong with the question
 }
 
-// choose finds the rules for a history that begins with head, and notes in j
-// which they are and why.
-func choose(head *history.History, o *Options, j *report.Judgement) (plan, error) {
-	info, ours := checker.ReadTest(head)
+// choose finds the rules for a history that looks like s, and notes in j which
+// they are and why.
+func choose(s *sight, o *Options, j *report.Judgement) (plan, error) {
+	info, ours := s.readTest()
 	if o.Model == modelChain || o.Model == "" && ours {
 		j.Model, j.Because = modelChain, "its first op is jepgo's own"
 		if !ours {
@@ -43,7 +43,7 @@ func choose(head *history.History, o *Options, j *report.Judgement) (plan, error
 	if ours && !o.Keyed {
 		return plan{}, usage.Errorf("--model %q: jepgo recorded this history, and its values are [key value]: leave --model out, or add --independent", o.Model)
 	}
-	m, because, err := chooseModel(head, o)
+	m, because, err := chooseModel(s, o)
 	if err != nil {
 		return plan{}, err
 	}
@@ -57,18 +57,17 @@ func choose(head *history.History, o *Options, j *report.Judgement) (plan, error
 	}
 	p := plan{streams: append([]checker.Stream{main}, beside(m, o)...), foreign: &foreign{ops: m.ops}}
 	if m.uses&usesKeys != 0 && !o.Keyed && m.name != "kv" {
-		p.hint = look(head, false).hint()
+		p.hint = s.hint()
 	}
 	return p, nil
 }
 
 // chooseModel takes the named model, or the one that the operations look like.
-func chooseModel(head *history.History, o *Options) (m model, because string, err error) {
+func chooseModel(s *sight, o *Options) (m model, because string, err error) {
 	if o.Model != "" {
 		m, _ = find(o.Model)
 		return m, "it was asked for", nil
 	}
-	s := look(head, o.Keyed)
 	if len(s.fs) == 0 {
 		// Nothing to judge is unknown, not a guess at a model: any will say so.
 		return models()[0], "the history has no client operation", nil

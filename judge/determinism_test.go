@@ -61,14 +61,6 @@ func (c circumstances) judged(path string, o Options) (string, error) {
 // scanned is a Scan as an input.
 type scanned struct{ *history.Scan }
 
-func (s scanned) Head(n int) *history.History {
-	h, err := s.Scan.Head(n)
-	if err != nil {
-		return &history.History{}
-	}
-	return h
-}
-
 func (s scanned) History() (*history.History, error) {
 	h := &history.History{}
 	err := s.Each(context.Background(), func(e *history.Event) error {

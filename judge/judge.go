@@ -17,7 +17,6 @@ import (
 
 // input is a history, wherever it comes from.
 type input interface {
-	Head(n int) *history.History
 	Each(ctx context.Context, take func(*history.Event) error) error
 	History() (*history.History, error)
 	Source() history.Source
@@ -108,8 +107,6 @@ func History(ctx context.Context, h *history.History, o Options) (*report.Judgem
 // whole is a history in memory as an input.
 type whole struct{ h *history.History }
 
-func (w whole) Head(int) *history.History { return w.h }
-
 func (w whole) Each(_ context.Context, take func(*history.Event) error) error {
 	for e := range w.h.Events() {
 		if err := take(e); err != nil {
@@ -134,7 +131,7 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 		defer cancel()
 	}
 	j := &report.Judgement{}
-	p, err := choose(begin(in), &o, j)
+	p, err := choose(look(in, o.Keyed), &o, j)
 	if err != nil {
 		return nil, err
 	}
@@ -172,27 +169,6 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 	}
 	doubt(j, in.Skipped())
 	return j, nil
-}
-
-// begin returns enough of a history to recognise it: some operations of clients,
-// if there are any within reason.
-func begin(in input) *history.History {
-	const (
-		some = 256
-		most = 1 << 20
-	)
-	for n := lookAhead; ; n *= 8 {
-		head := in.Head(n)
-		clients := 0
-		for i := range head.Ops {
-			if p := head.Ops[i].Process; p.IsClient() || p.IsZero() {
-				clients++
-			}
-		}
-		if clients >= some || len(head.Ops) < n || n >= most {
-			return head
-		}
-	}
 }
 
 // withdraw takes back the verdict about a history of which something is not known.

@@ -104,7 +104,7 @@ func TestForeignOperations(t *testing.T) {
 
 // However long the nemesis was at work, the model is that of the clients.
 func TestNemesisFirst(t *testing.T) {
-	text := strings.Repeat("{:process :nemesis, :type :info, :f :kill, :value nil}\n", 2*lookAhead) +
+	text := strings.Repeat("{:process :nemesis, :type :info, :f :kill, :value nil}\n", 2*lookAtLeast) +
 		"{:process 0, :type :ok, :f :add, :value 1}\n{:process 0, :type :ok, :f :read, :value #{1}}\n"
 	j, err := File(t.Context(), write(t, text), Options{})
 	if err != nil {

@@ -165,7 +165,7 @@ func phasesTask(t task) (f figures, err error) {
 		}
 		defer in.Close()
 		o.adapt(in.Traits())
-		p, err := choose(in.Head(lookAhead), &o, &report.Judgement{})
+		p, err := choose(look(in, o.Keyed), &o, &report.Judgement{})
 		if err != nil {
 			return f, err
 		}

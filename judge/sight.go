@@ -1,18 +1,27 @@
 package judge
 
 import (
+	"context"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 
+	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
 )
 
-// lookAhead is how many ops of a history are looked at to recognise its model.
-const lookAhead = 4096
+// How many ops of a history are looked at to recognise its model: so many of all,
+// then more while there are not so many of clients.
+const (
+	lookAtLeast   = 4096
+	lookAtMost    = 1 << 20
+	lookAtClients = 256
+)
 
 // sight is what the operations of a history look like.
 type sight struct {
+	keyed bool            // values are [key value], and only the second counts
 	fs    map[string]bool // of client ops; "" is an op without :f
 	micro map[string]bool // first elements of micro-operations, where all values are lists of those
 
@@ -23,52 +32,73 @@ type sight struct {
 	pairArgs                         bool // some argument is a vector of two, that of a cas aside if it is one of values
 	listArgs                         bool // some argument is a collection
 	nestedArgs                       bool // some argument is a vector of two of which the second is no boolean
-	chain                            bool // the history is jepgo's own
+
+	begun bool        // there was an op of a client
+	test  *history.Op // jepgo's own, before that
 }
 
-// look looks at the first ops of a history.
-func look(h *history.History, keyed bool) *sight {
-	s := &sight{fs: make(map[string]bool), micro: make(map[string]bool)}
-	for i := range h.Ops {
-		op := &h.Ops[i]
-		if !op.Process.IsClient() && !op.Process.IsZero() {
-			s.chain = s.chain || op.F == "test" && op.Process == history.Runner()
-			continue
+// look looks at the start of a history: at some operations of clients, if there
+// are any within reason. What cannot be read ends the start; whoever reads on says
+// what that is.
+func look(in input, keyed bool) *sight {
+	s := &sight{keyed: keyed, fs: make(map[string]bool), micro: make(map[string]bool)}
+	ops, clients, enough := 0, 0, lookAtLeast
+	// The time of a caller has no say in what a history is.
+	_ = in.Each(context.Background(), func(e *history.Event) error {
+		if s.take(e) {
+			clients++
 		}
-		s.fs[op.F] = true
-		v := op.Value
-		if keyed && len(v.Elems()) == 2 {
-			v = v.Elems()[1]
+		if ops++; ops < enough {
+			return nil
 		}
-		s.value(op, v)
-	}
+		if clients >= lookAtClients || ops >= lookAtMost {
+			return io.EOF
+		}
+		enough *= 8
+		return nil
+	})
 	return s
 }
 
-func (s *sight) value(op *history.Op, v history.Value) {
-	if v.IsNil() {
+// take looks at one op, and reports whether it may be a client's.
+func (s *sight) take(e *history.Event) bool {
+	if !e.Process.IsClient() && !e.Process.IsZero() {
+		if s.test == nil && !s.begun && e.F == "test" && e.Process == history.Runner() {
+			s.test = &history.Op{Type: e.Type, Process: e.Process, F: e.F, Value: e.Value.Value()}
+		}
+		return false
+	}
+	s.begun = s.begun || e.Process.IsClient()
+	if !s.fs[e.F] {
+		s.fs[e.F] = true
+	}
+	v := e.Value
+	if s.keyed && v.Len() == 2 {
+		v = v.First().Next()
+	}
+	s.value(e, v)
+	return true
+}
+
+func (s *sight) value(e *history.Event, v history.View) {
+	kind := v.Kind()
+	if kind == history.Nil {
 		return
 	}
-	if v.Kind() == history.Vector && len(v.Elems()) == 2 {
+	if kind == history.Vector && v.Len() == 2 {
 		s.pairs = true
 	} else {
 		s.single = true
 	}
-	if op.F != "read" {
-		s.argument(op.F, v)
+	if e.F != "read" {
+		s.argument(e.F, kind, v)
 	}
-	if names, ok := microNames(v); ok {
-		for _, name := range names {
-			s.micro[name] = true
-		}
-	} else {
-		s.plain = true
-	}
-	if op.F != "read" || op.Type != history.OK {
+	s.microOps(v)
+	if e.F != "read" || e.Type != history.OK {
 		return
 	}
 	s.reads++
-	switch v.Kind() {
+	switch kind {
 	case history.Map:
 		s.readsMap = true
 	case history.List, history.Vector, history.Set:
@@ -78,39 +108,51 @@ func (s *sight) value(op *history.Op, v history.Value) {
 	}
 }
 
-func (s *sight) argument(f string, v history.Value) {
-	switch v.Kind() {
+func (s *sight) argument(f string, kind history.Kind, v history.View) {
+	switch kind {
 	case history.List, history.Set, history.Map:
 		s.listArgs = true
 	case history.Vector:
 		s.listArgs = true
-		elems := v.Elems()
-		if len(elems) != 2 {
+		if v.Len() != 2 {
 			return
 		}
-		inner := elems[1].Kind()
+		inner := v.First().Next().Kind()
 		s.nestedArgs = s.nestedArgs || inner != history.Bool
 		s.pairArgs = s.pairArgs || f != "cas" || inner == history.Vector || inner == history.List
 	}
 }
 
-// microNames returns the first elements of the micro-operations that v is a list
-// of; ok is false when v is something else.
-func microNames(v history.Value) (names []string, ok bool) {
-	if v.Kind() != history.Vector && v.Kind() != history.List {
-		return nil, false
+// microOps notes the first elements of the micro-operations that v is a list of,
+// or that it is something else.
+func (s *sight) microOps(v history.View) {
+	if !v.IsSequence() {
+		s.plain = true
+		return
 	}
-	for _, m := range v.Elems() {
-		e := m.Elems()
-		if len(e) < 2 || m.Kind() != history.Vector && m.Kind() != history.List {
-			return nil, false
+	for m := range v.Elems() {
+		if !m.IsSequence() || m.Len() < 2 {
+			s.plain = true
+			return
 		}
-		if k := e[0].Kind(); k != history.KeywordKind && k != history.String {
-			return nil, false
+		if k := m.First().Kind(); k != history.KeywordKind && k != history.String {
+			s.plain = true
+			return
 		}
-		names = append(names, e[0].Text())
 	}
-	return names, true
+	for m := range v.Elems() {
+		if name := m.First().Bytes(); !s.micro[string(name)] {
+			s.micro[string(name)] = true
+		}
+	}
+}
+
+// readTest returns what the history says of the test, if jepgo recorded it.
+func (s *sight) readTest() (info checker.TestInfo, ours bool) {
+	if s.test == nil {
+		return info, false
+	}
+	return checker.ReadTest(&history.History{Ops: []history.Op{*s.test}})
 }
 
 // only reports whether the operations are some of fs, and at least one.

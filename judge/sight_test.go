@@ -46,7 +46,7 @@ func TestRecognised(t *testing.T) {
 		"{:process 0, :type :ok, :f :read, :value 1} {:process 0, :type :ok, :f :dance, :value 2}":             "",
 		"{:process 0, :type :ok, :f :txn, :value [[:w 1 2]]} {:process 0, :type :ok, :f :txn, :value \"odd\"}": "",
 	} {
-		m, because, err := chooseModel(historytest.Read(t, text), &Options{})
+		m, because, err := chooseModel(look(whole{historytest.Read(t, text)}, false), &Options{})
 		if m.name != want || (want == "") != (err != nil) {
 			t.Errorf("%s\nmodel %q (%s), error %v, want %q", text, m.name, because, err, want)
 		}

@@ -26,6 +26,7 @@ type Scan struct {
 	chunkSize int // for tests, as is every
 	every     int // ops between two places
 
+	first   *chunk // of a short history, to be used again
 	count   int
 	cut     *CutError
 	skipped *Skipped

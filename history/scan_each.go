@@ -17,7 +17,10 @@ func (s *Scan) Each(ctx context.Context, take func(*Event) error) error {
 	defer text.close()
 	s.packed = text.packed
 	to := &events{s: s, take: take}
-	p, err := run(ctx, text, to, supplyOptions{workers: s.workers, chunk: s.chunkSize})
+	p, err := run(ctx, text, to, supplyOptions{workers: s.workers, chunk: s.chunkSize, first: s.first})
+	if s.first = p.first; p.started {
+		s.first = nil // a long history has better use for the memory
+	}
 	s.cut, s.skipped, s.indent = p.cut, p.serial.skipped, p.serial.indent
 	if err != nil && !to.refused && ctx.Err() == nil {
 		err = s.fail(err)

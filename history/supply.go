@@ -7,10 +7,15 @@ import (
 )
 
 // supply parts a text into chunks, has them parsed by several goroutines, and
-// hands them out in order. How many chunks there are at a time is bounded.
+// hands them out in order. How many chunks there are at a time is bounded. A text
+// that is soon over is parsed by the caller alone, in one chunk.
 type supply struct {
 	text io.Reader
 	size int // bytes of a chunk, about
+
+	first   *chunk // the only one while there are no workers
+	workers int    // goroutines to start when the text turns out to be long
+	started bool   // they are at work
 
 	mu    sync.Mutex
 	carry []byte // read, and not yet in a chunk
@@ -26,9 +31,10 @@ type supply struct {
 // supplyOptions say how a text is read; what is read does not depend on them,
 // except for wholeOps.
 type supplyOptions struct {
-	workers  int  // goroutines, the caller's included; 0 for GOMAXPROCS
-	chunk    int  // bytes read at a time
-	wholeOps bool // chunks hold ops, not events
+	workers  int    // goroutines, the caller's included; 0 for GOMAXPROCS
+	chunk    int    // bytes read at a time
+	wholeOps bool   // chunks hold ops, not events
+	first    *chunk // to use; nil for a new one
 }
 
 // maxWorkers is how many goroutines have always something to do: more would wait
@@ -42,19 +48,33 @@ func newSupply(text io.Reader, o supplyOptions) *supply {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	workers = min(workers, maxWorkers)
-	chunks := 1
-	if workers > 1 {
-		chunks = 2*workers + 1
+	s := &supply{text: text, size: o.chunk, first: o.first, workers: workers - 1, quit: make(chan struct{})}
+	if s.first == nil {
+		s.first = newChunk(newClasses(), o.wholeOps)
 	}
-	s := &supply{text: text, size: o.chunk, free: make(chan *chunk, chunks), order: make(chan *chunk, chunks), quit: make(chan struct{})}
-	class := newClasses()
-	for range chunks {
-		s.free <- newChunk(class, o.wholeOps)
+	chunks := 1 + s.helpers()
+	s.free, s.order = make(chan *chunk, chunks), make(chan *chunk, chunks)
+	s.free <- s.first
+	return s
+}
+
+// helpers is how many chunks there are beside the first when workers are.
+func (s *supply) helpers() int {
+	if s.workers == 0 {
+		return 0
 	}
-	for range workers - 1 {
+	return 2 * (s.workers + 1)
+}
+
+// start starts the workers.
+func (s *supply) start() {
+	s.started = true
+	for range s.helpers() {
+		s.free <- newChunk(s.first.class, s.first.whole)
+	}
+	for range s.workers {
 		s.done.Go(s.work)
 	}
-	return s
 }
 
 // stop ends the goroutines, as soon as none is reading.
@@ -135,6 +155,10 @@ func (s *supply) claim(c *chunk) bool {
 // next returns the next chunk, parsed, or nil at the end. It parses too while it
 // waits.
 func (s *supply) next() *chunk {
+	// To start workers takes as long as to parse a chunk.
+	if !s.started && s.base >= int64(s.size) {
+		s.start()
+	}
 	for {
 		var c *chunk
 		select {

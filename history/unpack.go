@@ -15,6 +15,9 @@ import (
 // command line takes without being asked.
 const maxWindow = 128 << 20
 
+// packedBuffer is how much is read at a time of what is compressed.
+const packedBuffer = 64 << 10
+
 // unpacked is the text of an input that may have been compressed.
 type unpacked struct {
 	io.Reader
@@ -22,14 +25,32 @@ type unpacked struct {
 	close  func()
 }
 
+// Close implements io.Closer.
+func (u *unpacked) Close() error {
+	u.close()
+	return nil
+}
+
+// Unpack returns the text of r, through gzip or zstd when it starts with the magic
+// number of one of them: an error says that what follows is no such stream. To
+// close the text does not close r.
+func Unpack(r io.Reader) (io.ReadCloser, error) {
+	text, err := unpack(r)
+	if err != nil {
+		return nil, err
+	}
+	return text, nil
+}
+
 // unpack returns the text of r, through gzip or zstd when it starts with the
 // magic number of one of them. It is to be closed.
 func unpack(r io.Reader) (*unpacked, error) {
-	buffered := bufio.NewReader(r)
-	magic, _ := buffered.Peek(4)
+	// No more than that: what is not compressed goes past the buffer.
+	start := bufio.NewReaderSize(r, 16)
+	magic, _ := start.Peek(4)
 	switch {
 	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		zipped, err := gzip.NewReader(buffered)
+		zipped, err := gzip.NewReader(bufio.NewReaderSize(start, packedBuffer))
 		switch {
 		case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
 			return nil, fmt.Errorf("gzip header is cut off: %w", io.ErrUnexpectedEOF)
@@ -38,13 +59,13 @@ func unpack(r io.Reader) (*unpacked, error) {
 		}
 		return &unpacked{Reader: zipped, packed: true, close: func() {}}, nil
 	case isZstd(magic):
-		frames, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
+		frames, err := zstd.NewReader(bufio.NewReaderSize(start, packedBuffer), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 		if err != nil {
 			return nil, fmt.Errorf("zstd stream cannot be read: %w", err)
 		}
 		return &unpacked{Reader: frames, packed: true, close: frames.Close}, nil
 	}
-	return &unpacked{Reader: buffered, close: func() {}}, nil
+	return &unpacked{Reader: start, close: func() {}}, nil
 }
 
 // isZstd reports whether a zstd stream begins with these bytes: with a frame, or

@@ -1,16 +1,13 @@
 package format
 
 import (
-	"bufio"
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 
-	"github.com/klauspost/compress/zstd"
+	"github.com/jepgo/jepgo/history"
 )
 
 // sampleSize is how much of a text is looked at to tell its format.
@@ -79,23 +76,31 @@ func (in *input) failed(err error) error {
 
 // open returns the text of the input from its start.
 func (in *input) open() (io.ReadCloser, error) {
-	file, done := io.Reader(nil), func() {}
 	if in.kept != nil {
-		file = io.NewSectionReader(in.kept, 0, in.size)
-	} else {
-		opened, err := os.Open(in.path)
+		text, err := history.Unpack(io.NewSectionReader(in.kept, 0, in.size))
 		if err != nil {
 			return nil, in.failed(err)
 		}
-		file, done = opened, func() { opened.Close() }
+		return text, nil
 	}
-	text, err := unpack(file, done)
+	file, err := os.Open(in.path)
 	if err != nil {
-		done()
 		return nil, in.failed(err)
 	}
-	return text, nil
+	text, err := history.Unpack(file)
+	if err != nil {
+		return nil, in.failed(errors.Join(err, file.Close()))
+	}
+	return &fileText{text, file}, nil
 }
+
+// fileText is the text of a file.
+type fileText struct {
+	io.ReadCloser
+	file *os.File
+}
+
+func (t *fileText) Close() error { return errors.Join(t.ReadCloser.Close(), t.file.Close()) }
 
 // sample returns the start of the text, and whether that is all of it.
 func (in *input) sample() (text []byte, whole bool, err error) {
@@ -110,42 +115,4 @@ func (in *input) sample() (text []byte, whole bool, err error) {
 		return nil, false, in.failed(fmt.Errorf("cannot be read beyond byte %d: %w", n, err))
 	}
 	return text[:n], err != nil, nil
-}
-
-// unpacked is the text of an input that may have been compressed.
-type unpacked struct {
-	io.Reader
-	close func()
-}
-
-func (u *unpacked) Close() error {
-	u.close()
-	return nil
-}
-
-// unpack returns the text of r, through gzip or zstd when it starts with the
-// magic number of one of them.
-func unpack(r io.Reader, done func()) (*unpacked, error) {
-	// As much as zstd's own command line takes without being asked.
-	const maxWindow = 128 << 20
-	buffered := bufio.NewReaderSize(r, 64<<10)
-	magic, _ := buffered.Peek(4)
-	switch {
-	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
-		zipped, err := gzip.NewReader(buffered)
-		switch {
-		case err == io.EOF || errors.Is(err, io.ErrUnexpectedEOF):
-			return nil, fmt.Errorf("gzip header is cut off: %w", io.ErrUnexpectedEOF)
-		case err != nil:
-			return nil, fmt.Errorf("gzip header cannot be read: %w", err)
-		}
-		return &unpacked{zipped, done}, nil
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
-		frames, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
-		if err != nil {
-			return nil, fmt.Errorf("zstd stream cannot be read: %w", err)
-		}
-		return &unpacked{frames, func() { frames.Close(); done() }}, nil
-	}
-	return &unpacked{buffered, done}, nil
 }

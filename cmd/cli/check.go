@@ -31,9 +31,31 @@ type checkFlags struct {
 func NewCheck() *cobra.Command {
 	f := checkFlags{memory: checkMemory}
 	cmd := &cobra.Command{
-		Use:   "check FILE...",
-		Short: "Judge histories offline",
-		Long: `Judge one or more histories: files, run directories of the store, directories
+		Use:     "check FILE...",
+		Short:   "Judge histories offline",
+		Example: "  jepgo check store/latest\n  jepgo check --model cas-register history.edn\n  jepgo check --consistency-model snapshot-isolation append.edn",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage.Errorf("no file to check: want %s (- for standard input)", cmd.UseLine())
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	f.add(cmd.Flags())
+	explainWith(cmd, checkHelp)
+	CompleteWith(cmd, "model", judge.Models)
+	CompleteWith(cmd, "checker", judge.Checkers)
+	CompleteWith(cmd, "consistency-model", lattice.Models)
+	CompleteWith(cmd, "anomalies", lattice.Anomalies)
+	CompleteWith(cmd, "format", formats)
+	CompleteWith(cmd, "nil", func() []string { return []string{"any", "absent"} })
+	CompleteWith(cmd, "queue-model", func() []string { return []string{"unordered", "fifo"} })
+	return cmd
+}
+
+func checkHelp() string {
+	return `Judge one or more histories: files, run directories of the store, directories
 with histories below them, or - for standard input. A history that jepgo recorded
 says itself which claims are fair. For another one the rules are --model, or what
 its operations look like.
@@ -46,26 +68,11 @@ Consistency models of transactions:
 ` + columns(lattice.Models()) + `
 Anomalies:
 ` + columns(lattice.Anomalies()) + `
-` + ExitTable,
-		Example: "  jepgo check store/latest\n  jepgo check --model cas-register history.edn\n  jepgo check --consistency-model snapshot-isolation append.edn",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return usage.Errorf("no file to check: want %s (- for standard input)", cmd.UseLine())
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
-	}
-	f.add(cmd.Flags())
-	CompleteWith(cmd, "model", judge.Models())
-	CompleteWith(cmd, "checker", judge.Checkers())
-	CompleteWith(cmd, "consistency-model", lattice.Models())
-	CompleteWith(cmd, "anomalies", lattice.Anomalies())
-	CompleteWith(cmd, "format", append([]string{format.Auto}, format.Names()...))
-	CompleteWith(cmd, "nil", []string{"any", "absent"})
-	CompleteWith(cmd, "queue-model", []string{"unordered", "fifo"})
-	return cmd
+` + ExitTable
 }
+
+// formats lists what --format takes.
+func formats() []string { return append([]string{format.Auto}, format.Names()...) }
 
 func (f *checkFlags) add(fs *pflag.FlagSet) {
 	fs.SortFlags = false

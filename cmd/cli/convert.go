@@ -56,8 +56,8 @@ text otherwise.`,
 	fs.StringVar(&to, "to", "", "format to write: "+strings.Join(format.Targets(), ", "))
 	fs.StringVar(&from, "format", format.Auto, "format of FILE (default: by its content)")
 	fs.StringVarP(&path, "output", "o", "", "file to write (default standard output)")
-	CompleteWith(cmd, "to", format.Targets())
-	CompleteWith(cmd, "format", append([]string{format.Auto}, format.Names()...))
+	CompleteWith(cmd, "to", format.Targets)
+	CompleteWith(cmd, "format", formats)
 	return cmd
 }
 

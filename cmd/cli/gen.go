@@ -17,18 +17,9 @@ func NewGen() *cobra.Command {
 		o    gen.Options
 		path string
 	)
-	var table strings.Builder
-	for _, name := range gen.Workloads() {
-		fmt.Fprintf(&table, "  %-13s %s\n", name, gen.Describe(name))
-	}
 	cmd := &cobra.Command{
-		Use:   "gen WORKLOAD",
-		Short: "Write the history of a simulated system",
-		Long: `Write the history of a simulated system as EDN, to try checkers on: the right
-verdict is known. The same flags give the same bytes.
-
-Workloads:
-` + table.String(),
+		Use:     "gen WORKLOAD",
+		Short:   "Write the history of a simulated system",
 		Example: "  jepgo gen append --ops 100000 --clients 20 --isolation snapshot-isolation > h.edn\n  jepgo gen cas-register --keys 10 --crash 0.01 --plant stale-read -o h.edn",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -36,7 +27,7 @@ Workloads:
 			}
 			return nil
 		},
-		ValidArgs: gen.Workloads(),
+		ValidArgsFunction: fixed(gen.Workloads),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Workload = args[0]
 			if err := o.Check(); err != nil {
@@ -63,6 +54,19 @@ Workloads:
 	f.StringSliceVar(&o.Plant, "plant", nil, "anomalies to plant: NAME,... (a wrong name lists them)")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of every random choice")
 	f.StringVarP(&path, "output", "o", "", "file to write (default standard output)")
-	CompleteWith(cmd, "isolation", gen.Isolations())
+	CompleteWith(cmd, "isolation", gen.Isolations)
+	explainWith(cmd, genHelp)
 	return cmd
+}
+
+func genHelp() string {
+	var table strings.Builder
+	for _, name := range gen.Workloads() {
+		fmt.Fprintf(&table, "  %-13s %s\n", name, gen.Describe(name))
+	}
+	return `Write the history of a simulated system as EDN, to try checkers on: the right
+verdict is known. The same flags give the same bytes.
+
+Workloads:
+` + table.String()
 }

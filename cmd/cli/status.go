@@ -126,10 +126,26 @@ func IsTerminal(w io.Writer) bool {
 	return ok && isatty.IsTerminal(file.Fd()) && os.Getenv("TERM") != "dumb"
 }
 
-// CompleteWith lets the shell complete a flag's value from a list.
-func CompleteWith(cmd *cobra.Command, flag string, names []string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoFileComp))
-	if err != nil {
+// CompleteWith lets the shell complete a flag's value from a list, which is made
+// when it is asked for.
+func CompleteWith(cmd *cobra.Command, flag string, names func() []string) {
+	if err := cmd.RegisterFlagCompletionFunc(flag, fixed(names)); err != nil {
 		panic("completion of a flag that does not exist: " + err.Error())
 	}
+}
+
+func fixed(names func() []string) cobra.CompletionFunc {
+	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		return names(), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// explainWith gives a command its long help, which is made when it is asked for:
+// a short command must not wait for it.
+func explainWith(cmd *cobra.Command, long func() string) {
+	help := cmd.HelpFunc()
+	cmd.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Long = long()
+		help(cmd, args)
+	})
 }

@@ -77,10 +77,10 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.StringVar(&f.logFormat, "log-format", "text", "format of the log on standard error: text or json")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "log only warnings and errors, no progress")
-	cli.CompleteWith(cmd, "workload", workloads.Names())
-	cli.CompleteWith(cmd, "nemesis", nemesis.Names())
-	cli.CompleteWith(cmd, "bug", runner.Bugs())
-	cli.CompleteWith(cmd, "claim", claims.ProfileNames())
+	cli.CompleteWith(cmd, "workload", workloads.Names)
+	cli.CompleteWith(cmd, "nemesis", nemesis.Names)
+	cli.CompleteWith(cmd, "bug", runner.Bugs)
+	cli.CompleteWith(cmd, "claim", claims.ProfileNames)
 	return cmd
 }
 

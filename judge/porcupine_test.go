@@ -108,7 +108,7 @@ func giveUp(t task, f figures, start time.Time, done chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		if used() > uint64(t.PeerBytes) {
+		if used() > int64(t.PeerBytes) {
 			f.Wall, f.CPU = time.Since(start), processCPU()-cpu
 			f.GaveUp = fmt.Sprintf("gave up at %d GiB after %.0f s", t.PeerBytes>>30, f.Wall.Seconds())
 			if err := tell(f); err != nil {

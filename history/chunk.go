@@ -7,7 +7,8 @@ import (
 
 const (
 	chunkSize   = 256 << 10 // bytes read at a time, at most
-	firstChunk  = 32 << 10  // of the first chunk
+	firstChunk  = 16 << 10  // of the first chunk
+	spare       = 2 << 10   // for what the chunk before left, which differs
 	growth      = 16        // a chunk is one of so many parts of what was read
 	chunkEvents = 16 << 10  // events that a chunk holds at once
 	splitWindow = 32 << 10  // bytes searched for the start of an op

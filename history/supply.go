@@ -120,9 +120,11 @@ func (s *supply) claim(c *chunk) bool {
 	if s.base == 0 {
 		size = max(size, len(byteOrderMark))
 	}
-	if want := len(s.carry) + size + padding; len(c.padded) < want {
-		c.padded = make([]byte, want)
+	want := len(s.carry) + size + padding
+	if cap(c.padded) < want {
+		c.padded = make([]byte, want+spare)
 	}
+	c.padded = c.padded[:want]
 	n := copy(c.padded, s.carry)
 	for tries := 0; s.err == nil && n < len(c.padded)-padding; tries++ {
 		m, err := s.text.Read(c.padded[n : len(c.padded)-padding])

@@ -87,6 +87,18 @@ func looksEDN(text []byte) bool {
 	return false
 }
 
+// startsEDNMap reports whether text starts with a map whose first key is a keyword:
+// what no other format does but a log of a store of strings, which its first line
+// tells.
+func startsEDNMap(text []byte) bool {
+	rest := bytes.TrimLeft(text, " \t\r\n")
+	if len(rest) == 0 || rest[0] != '{' {
+		return false
+	}
+	rest = bytes.TrimLeft(rest[1:], " \t\r\n")
+	return len(rest) > 0 && rest[0] == ':'
+}
+
 func looksKVLog(text []byte) bool { return isKVLog(firstLine(text)) }
 
 // looksObject reports whether text starts with a JSON object, or an array of them.
@@ -228,7 +240,7 @@ func looksAWDIT(text []byte) bool {
 // looksDBCop reports whether text starts with lists in which there are transactions,
 // or has such under data.
 func looksDBCop(text []byte) bool {
-	if !bytes.Contains(text, []byte("events")) {
+	if startsEDNMap(text) || !bytes.Contains(text, []byte("events")) {
 		return false
 	}
 	const (

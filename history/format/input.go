@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,12 @@ import (
 	"github.com/jepgo/jepgo/history"
 )
 
-// sampleSize is how much of a text is looked at to tell its format.
-const sampleSize = 64 << 10
+// sampleSize is how much of a text is looked at to tell its format, smallSample
+// how much where that is enough.
+const (
+	sampleSize  = 64 << 10
+	smallSample = 2 << 10
+)
 
 // input is where a history comes from. It can be read any number of times.
 type input struct {
@@ -109,8 +114,14 @@ func (in *input) sample() (text []byte, whole bool, err error) {
 		return nil, false, err
 	}
 	defer r.Close()
-	text = make([]byte, sampleSize)
+	text = make([]byte, smallSample)
 	n, err := io.ReadFull(r, text)
+	if err == nil && !(startsEDNMap(text) && len(firstLine(text)) < len(bytes.TrimLeft(text, " \t\r\n"))) {
+		text = append(make([]byte, 0, sampleSize), text...)[:sampleSize]
+		more := 0
+		more, err = io.ReadFull(r, text[n:])
+		n += more
+	}
 	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, false, in.failed(fmt.Errorf("cannot be read beyond byte %d: %w", n, err))
 	}

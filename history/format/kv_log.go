@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"io"
 	"slices"
 
@@ -61,6 +62,9 @@ func kvOp(v history.Value) (op history.Op, key history.Value, ok bool) {
 
 // isKVLog reports whether text starts with an op of a store of strings.
 func isKVLog(line []byte) bool {
+	if !bytes.Contains(line, []byte("key")) {
+		return false
+	}
 	v, err := history.ParseValue(string(line))
 	if err != nil {
 		return false

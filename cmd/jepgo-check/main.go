@@ -12,9 +12,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	ctx, stop := cli.Interruptible(context.Background())
-	defer stop()
 	check := cli.NewCheck()
 	check.Use = "jepgo-check FILE..."
-	return cli.Run(ctx, check, os.Args[1:], os.Stdout, os.Stderr)
+	return cli.Run(context.Background(), check, os.Args[1:], os.Stdout, os.Stderr)
 }

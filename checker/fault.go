@@ -12,10 +12,13 @@ import (
 type Fault struct {
 	Name    string   // :f of its start: start-partition, kill, pause
 	Targets []string // nodes, sorted; for a partition those that were cut off from somebody
-	Request int      // what was to be done
-	Begun   int      // what was measured
-	Undo    int      // the request to take it back
-	Undone  int      // what was measured of that
+	// Restarts says that it may end the processes of its targets, as a kill does:
+	// the request has :restarts true.
+	Restarts bool
+	Request  int // what was to be done
+	Begun    int // what was measured
+	Undo     int // the request to take it back
+	Undone   int // what was measured of that
 }
 
 // undoOf returns the :f that takes a fault back; ok is false when name does not
@@ -52,7 +55,7 @@ func Faults(h *history.History) []Fault {
 		case starts && !outcome:
 			last[op.F] = len(faults)
 			open[undo] = append(open[undo], len(faults))
-			faults = append(faults, Fault{Name: op.F, Targets: targets(op.Value), Request: i, Begun: -1, Undo: -1, Undone: -1})
+			faults = append(faults, Fault{Name: op.F, Targets: targets(op.Value), Restarts: restarts(op), Request: i, Begun: -1, Undo: -1, Undone: -1})
 		case starts:
 			if at, ok := last[op.F]; ok && faults[at].Begun < 0 {
 				faults[at].Begun = i
@@ -84,10 +87,19 @@ func takeOpen(open map[string][]int, undo string, faults []Fault, want []string)
 	return at, true
 }
 
+func restarts(op *history.Op) bool {
+	v, _ := op.Value.Field("restarts")
+	yes, _ := v.Flag()
+	return op.F == "kill" || yes
+}
+
 // targets lists the nodes that a request names.
 func targets(v history.Value) []string {
-	if cut, ok := v.Field("cut"); ok {
-		v = cut
+	for _, key := range []string{"cut", "nodes"} {
+		if named, ok := v.Field(key); ok {
+			v = named
+			break
+		}
 	}
 	var nodes []string
 	switch elems := v.Elems(); v.Kind() {

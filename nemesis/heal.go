@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/jepgo/jepgo/devnet"
@@ -163,55 +162,4 @@ func seize(ctx context.Context, f *os.File) error {
 		}
 		return "", err
 	})
-}
-
-// takeBack undoes one step whose owner is gone, and says what it saw.
-func (s Step) takeBack(ctx context.Context, sameBoot bool) (did string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, healWait)
-	defer cancel()
-	switch {
-	case s.Kind == stepLinks:
-		return "the links ended with the process that owned them", nil
-	case s.Kind != stepResume && s.Kind != stepStart:
-		return "nothing", fmt.Errorf("ledger step %q: unknown, made by a newer jepgo", s.Kind)
-	case !sameBoot:
-		return fmt.Sprintf("%s (process %s) ended when the machine did", s.Node, s.Target), nil
-	case s.Kind == stepStart:
-		return s.takeBackKill(ctx), nil
-	}
-	return s.takeBackPause(ctx)
-}
-
-// takeBackKill waits, because the nodes of a run end with its owner. One that
-// lives on was not killed, and that is all that a kill has to undo.
-func (s Step) takeBackKill(ctx context.Context) string {
-	v := victim{s.Node, s.Target}
-	if outlives(ctx, v.id, healWait) {
-		return fmt.Sprintf("%s still runs: it was not killed", v)
-	}
-	return fmt.Sprintf("%s is gone, and its network with it", v)
-}
-
-func (s Step) takeBackPause(ctx context.Context) (string, error) {
-	v := victim{s.Node, s.Target}
-	did := fmt.Sprintf("%s was let go on", v)
-	err := await(ctx, look, func() (string, error) {
-		err := devnet.Signal(v.id, syscall.SIGCONT)
-		if errors.Is(err, os.ErrProcessDone) {
-			did = fmt.Sprintf("%s is gone", v)
-			return "", nil
-		}
-		if err != nil {
-			return "", err
-		}
-		state, _, err := devnet.State(v.id)
-		if err == nil && state == stopped {
-			return fmt.Sprintf("%s: still stopped after SIGCONT", v), nil
-		}
-		return "", nil // not stopped, or gone meanwhile
-	})
-	if err != nil {
-		return "nothing", err
-	}
-	return did, nil
 }

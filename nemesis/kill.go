@@ -17,13 +17,24 @@ const (
 	killStop  = "start"
 )
 
+// stepStart says that Node, whose incarnation Target was killed, must run again.
+const stepStart = "start"
+
 // killFault sends SIGKILL to nodes and starts them again on their old data.
 type killFault struct{ targets targets }
 
+func killEntry() Entry {
+	return Entry{
+		Name: "kill", Doc: "SIGKILL nodes, and start them again on their old data", Specs: specs(new(targets).param()),
+		Start: killStart, Stop: killStop, Color: "#E9A4A0", New: newKill,
+	}
+}
+
 // newKill reads the part of --nemesis after the colon.
 func newKill(spec string) (Fault, error) {
-	t, err := parseTargets(spec)
-	return killFault{t}, err
+	var f killFault
+	err := parseSpec(spec, f.targets.param())
+	return f, err
 }
 
 func (k killFault) Name() string { return "kill" + k.targets.suffix() }
@@ -38,12 +49,12 @@ func (k killFault) Explain() string {
 		k.targets.explain()
 }
 
-func (k killFault) Possible(nodes int, control bool) error {
-	return k.targets.check(k.Name(), nodes, control)
+func (k killFault) Possible(r Reach) error {
+	return k.targets.possible(k.Name(), r)
 }
 
-func (k killFault) Plan(net Net, rng *rand.Rand) (Application, error) {
-	vs, err := k.targets.plan(k.Name(), net, rng)
+func (k killFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Application, error) {
+	vs, err := k.targets.plan(ctx, k.Name(), net, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -148,4 +159,14 @@ func (k *killing) VerifyUndone(ctx context.Context) (history.Value, error) {
 			history.Keyword("ready"), history.Flag(true))...))
 	}
 	return history.MapOf(kvs...), nil
+}
+
+// takeBackKill waits, because the nodes of a run end with its owner. One that
+// lives on was not killed, and that is all that a kill has to undo.
+func takeBackKill(ctx context.Context, s Step) (string, error) {
+	v := victim{s.Node, s.Target}
+	if outlives(ctx, v.id, healWait) {
+		return fmt.Sprintf("%s still runs: it was not killed", v), nil
+	}
+	return fmt.Sprintf("%s is gone, and its network with it", v), nil
 }

@@ -38,11 +38,83 @@ type Processes interface {
 	Ready(ctx context.Context, node string) error
 }
 
-// Net is the network as the nemesis sees it.
+// Chain is what the nemesis may know of the chain, for triggers and for choosing
+// nodes by their role. Methods are safe for concurrent use.
+type Chain interface {
+	// Height returns the node's latest block number.
+	Height(ctx context.Context, node string) (uint64, error)
+	// Proposer returns the node that proposes the next block.
+	Proposer(ctx context.Context) (string, error)
+	// Power returns the voting power of each node.
+	Power(ctx context.Context) (map[string]int64, error)
+}
+
+// Net is the network as the nemesis sees it. What is nil is out of reach: see
+// Reach.
 type Net struct {
 	Nodes     []string
-	Processes Processes // nil when the nodes are out of reach
-	Links     link.Link // nil when there are none
+	Processes Processes
+	Links     link.Link
+	Chain     Chain
+	Quorum    Quorum
+}
+
+// Quorum limits whom faults may hit together.
+type Quorum string
+
+// The limits of Quorum.
+const (
+	// QuorumAny sets no limit: a fault may stop the chain, which is worth testing.
+	QuorumAny Quorum = "any"
+	// QuorumSafe hits less than a third of the voting power at a time, so that a
+	// BFT chain must go on.
+	QuorumSafe Quorum = "safe"
+)
+
+// Reach says, before there is a network, what the nemesis will have power over.
+// The machine itself is asked by each fault: whether the kernel lets it.
+type Reach struct {
+	Nodes        int
+	Processes    bool           // jepgo starts the nodes on this machine
+	Links        []link.Support // what the links will be able to do; nil: they are out of reach
+	Chain        bool           // heights, proposers and voting power can be read
+	Disks        bool           // the nodes' data directories can be put on disks of ours
+	RPC          bool           // clients can be sent through RPC proxies of ours
+	Irreversible bool           // --allow-irreversible, on nodes that are jepgo's to destroy
+}
+
+// reach is what there is once the network is: what Parse was asked for has been
+// granted by then.
+func (n Net) reach() Reach {
+	r := Reach{Nodes: len(n.Nodes), Processes: n.Processes != nil, Chain: n.Chain != nil, Disks: true, RPC: true, Irreversible: true}
+	if n.Links != nil {
+		r.Links = n.Links.Features()
+	}
+	return r
+}
+
+// Needs is what a fault needs to be there before the nodes start.
+type Needs struct {
+	Disks   bool // each node's data directory on a disk of package devnet/disk
+	RPC     bool // a proxy of package devnet/rpc before each node's RPC
+	Cgroups bool // each node in a control group of its own: see devnet/cgroup
+}
+
+// Needy is what a Fault may have beside its own methods.
+type Needy interface{ Needs() Needs }
+
+// NeedsOf joins what the faults need.
+func NeedsOf(faults []Fault) Needs {
+	var all Needs
+	for _, f := range faults {
+		if n, ok := f.(Needy); ok {
+			needs := n.Needs()
+			all.Disks = all.Disks || needs.Disks
+			all.RPC = all.RPC || needs.RPC
+			all.Cgroups = all.Cgroups || needs.Cgroups
+		}
+	}
+	return all
 }
 
 // Fault is one kind of fault. The nemesis drives it through its life: Plan,
@@ -57,11 +129,12 @@ type Fault interface {
 	// Explain says in one paragraph what the fault does, how it is seen to bite
 	// and how it is seen to be undone.
 	Explain() string
-	// Possible returns why the fault cannot work on that many nodes, or on nodes
-	// whose processes and links are out of reach (control is false); else nil.
-	Possible(nodes int, control bool) error
-	// Plan draws targets from rng and returns the application, untouched yet.
-	Plan(net Net, rng *rand.Rand) (Application, error)
+	// Possible returns why the fault cannot work with that reach, or not on this
+	// machine, and what would help; else nil. It leaves no trace.
+	Possible(r Reach) error
+	// Plan draws targets from rng and returns the application, untouched yet. ctx
+	// bounds the questions that it asks the chain.
+	Plan(ctx context.Context, net Net, rng *rand.Rand) (Application, error)
 }
 
 // Application is one planned fault on chosen targets. It is used by one
@@ -82,19 +155,3 @@ type Application interface {
 	// the evidence; an error says what is still broken.
 	VerifyUndone(ctx context.Context) (history.Value, error)
 }
-
-// Step is one undo as the ledger keeps it: enough for another process to take
-// it back, or to see that it is gone, after this one died.
-type Step struct {
-	Kind   string          `json:"kind"` // links, resume, start
-	Node   string          `json:"node,omitempty"`
-	Target devnet.Identity `json:"target,omitzero"`
-	Edges  []link.Edge     `json:"edges,omitempty"`
-}
-
-// Kinds of steps.
-const (
-	stepLinks  = "links"  // heal Edges; they are gone with the process that owns them
-	stepResume = "resume" // SIGCONT to Target
-	stepStart  = "start"  // start Node again, whose incarnation Target was killed
-)

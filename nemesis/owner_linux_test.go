@@ -47,7 +47,7 @@ func ownerMain() {
 			time.Sleep(time.Hour) // until it is killed
 		}
 	}
-	faults, err := Parse(args.Fault)
+	faults, err := Parse(args.Fault, reach(4))
 	if err != nil {
 		panic(err)
 	}
@@ -171,8 +171,8 @@ type halting struct {
 	at func(step string)
 }
 
-func (h halting) Plan(net Net, rng *rand.Rand) (Application, error) {
-	app, err := h.Fault.Plan(net, rng)
+func (h halting) Plan(ctx context.Context, net Net, rng *rand.Rand) (Application, error) {
+	app, err := h.Fault.Plan(ctx, net, rng)
 	return haltingApp{app, h.at}, err
 }
 

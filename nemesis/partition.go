@@ -18,8 +18,22 @@ const (
 	partitionStop  = "stop-partition"
 )
 
+// stepLinks heals Edges, which are gone with the process that owns them.
+const stepLinks = "links"
+
+func takeBackLinks(context.Context, Step) (string, error) {
+	return "the links ended with the process that owned them", nil
+}
+
 // partitionFault cuts links by a grudge.
 type partitionFault struct{ kind *grudgeKind } // nil: another kind for each application
+
+func partitionEntry() Entry {
+	return Entry{
+		Name: "partition", Doc: "cut links between nodes by a grudge, and heal them", Specs: grudgeNames(),
+		Start: partitionStart, Stop: partitionStop, Color: "#E9A0E6", New: newPartition,
+	}
+}
 
 // newPartition reads the part of --nemesis after the colon.
 func newPartition(spec string) (Fault, error) {
@@ -73,22 +87,25 @@ func (p partitionFault) kinds() []grudgeKind {
 	return grudgeKinds()
 }
 
-func (p partitionFault) Possible(nodes int, control bool) error {
-	if !control {
+func (p partitionFault) Possible(r Reach) error {
+	if r.Links == nil {
 		return fmt.Errorf("nemesis %q: %w", p.Name(), devnet.ErrNoControl)
 	}
 	least := slices.MinFunc(p.kinds(), func(a, b grudgeKind) int { return a.min - b.min }).min
-	if nodes < least {
-		return fmt.Errorf("nemesis %q: needs at least %d nodes, and there are %d", p.Name(), least, nodes)
+	if r.Nodes < least {
+		return fmt.Errorf("nemesis %q: needs at least %d nodes, and there are %d", p.Name(), least, r.Nodes)
 	}
 	return nil
 }
 
-func (p partitionFault) Plan(net Net, rng *rand.Rand) (Application, error) {
-	if err := p.Possible(len(net.Nodes), net.Links != nil); err != nil {
-		return nil, err
+func (p partitionFault) Plan(_ context.Context, net Net, rng *rand.Rand) (Application, error) {
+	if net.Links == nil {
+		return nil, fmt.Errorf("nemesis %q: %w", p.Name(), devnet.ErrNoControl)
 	}
 	kinds := slices.DeleteFunc(slices.Clone(p.kinds()), func(k grudgeKind) bool { return len(net.Nodes) < k.min })
+	if len(kinds) == 0 {
+		return nil, fmt.Errorf("nemesis %q: too few nodes: %d", p.Name(), len(net.Nodes))
+	}
 	kind := kinds[rng.IntN(len(kinds))]
 	grudge := kind.draw(net.Nodes, rng)
 	return &cut{net: net, kind: kind.name, grudge: grudge, edges: grudge.edges(net.Nodes)}, nil

@@ -17,6 +17,9 @@ const (
 	pauseStop  = "resume"
 )
 
+// stepResume is a SIGCONT to Target.
+const stepResume = "resume"
+
 // stopped is the state letter of a process that was stopped by a signal. (A
 // tracer's stop is t, which is not our doing.)
 const stopped = 'T'
@@ -24,10 +27,18 @@ const stopped = 'T'
 // pauseFault stops nodes with SIGSTOP and lets them go on with SIGCONT.
 type pauseFault struct{ targets targets }
 
+func pauseEntry() Entry {
+	return Entry{
+		Name: "pause", Doc: "SIGSTOP nodes, and let them go on", Specs: specs(new(targets).param()),
+		Start: pauseStart, Stop: pauseStop, Color: "#A0B1E9", New: newPause,
+	}
+}
+
 // newPause reads the part of --nemesis after the colon.
 func newPause(spec string) (Fault, error) {
-	t, err := parseTargets(spec)
-	return pauseFault{t}, err
+	var f pauseFault
+	err := parseSpec(spec, f.targets.param())
+	return f, err
 }
 
 func (p pauseFault) Name() string { return "pause" + p.targets.suffix() }
@@ -44,12 +55,12 @@ func (p pauseFault) Explain() string {
 		p.targets.explain()
 }
 
-func (p pauseFault) Possible(nodes int, control bool) error {
-	return p.targets.check(p.Name(), nodes, control)
+func (p pauseFault) Possible(r Reach) error {
+	return p.targets.possible(p.Name(), r)
 }
 
-func (p pauseFault) Plan(net Net, rng *rand.Rand) (Application, error) {
-	vs, err := p.targets.plan(p.Name(), net, rng)
+func (p pauseFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Application, error) {
+	vs, err := p.targets.plan(ctx, p.Name(), net, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -165,4 +176,28 @@ func (p *pausing) verify(ctx context.Context, v victim, ticks uint64) (history.V
 		return "", nil
 	})
 	return history.MapOf(append(identity(v.id), evidence...)...), err
+}
+
+func takeBackPause(ctx context.Context, s Step) (string, error) {
+	v := victim{s.Node, s.Target}
+	did := fmt.Sprintf("%s was let go on", v)
+	err := await(ctx, look, func() (string, error) {
+		err := devnet.Signal(v.id, syscall.SIGCONT)
+		if errors.Is(err, os.ErrProcessDone) {
+			did = fmt.Sprintf("%s is gone", v)
+			return "", nil
+		}
+		if err != nil {
+			return "", err
+		}
+		state, _, err := devnet.State(v.id)
+		if err == nil && state == stopped {
+			return fmt.Sprintf("%s: still stopped after SIGCONT", v), nil
+		}
+		return "", nil // not stopped, or gone meanwhile
+	})
+	if err != nil {
+		return "nothing", err
+	}
+	return did, nil
 }

@@ -13,16 +13,20 @@ type Entry struct {
 	Start string   // :f of the ops that start it
 	Stop  string   // :f of the ops that undo it
 	Color string   // of its bands on plots, #rrggbb
+	// Irreversible faults destroy what no undo brings back: only on demand, never
+	// part of all.
+	Irreversible bool
 	// New returns a fault; spec is the part after the colon, "" for the default.
 	New func(spec string) (Fault, error)
 }
 
-// Registry lists the kinds of faults. To add a fault, add a file and a line.
+// Registry lists the kinds of faults. To add a fault, add a file with its entry
+// and a line.
 func Registry() []Entry {
 	return []Entry{
-		{"partition", "cut links between nodes by a grudge, and heal them", grudgeNames(), partitionStart, partitionStop, "#E9A0E6", newPartition},
-		{"kill", "SIGKILL nodes, and start them again on their old data", targetNames(), killStart, killStop, "#E9A4A0", newKill},
-		{"pause", "SIGSTOP nodes, and let them go on", targetNames(), pauseStart, pauseStop, "#A0B1E9", newPause},
+		partitionEntry(),
+		killEntry(),
+		pauseEntry(),
 	}
 }
 
@@ -41,55 +45,77 @@ func Names() []string {
 }
 
 // Parse reads the value of --nemesis: faults joined by commas, each with an
-// optional spec after a colon ("partition:halves,kill:one,pause"); "all" for one
-// of each kind; "none" for none, which returns an empty list.
-func Parse(text string) ([]Fault, error) {
+// optional spec after a colon ("partition:halves,kill:one,pause"); "none" for
+// none, which returns an empty list; "all" for one of each kind that is possible
+// with that reach and can be undone. An error names the first that does not
+// exist, or is not possible. Nothing is touched.
+func Parse(text string, r Reach) ([]Fault, error) {
 	if text == noFaults {
 		return nil, nil
 	}
 	var faults []Fault
 	for item := range strings.SplitSeq(text, ",") {
-		fs, err := parseItem(item)
+		if item == allFaults {
+			all, err := everything(r)
+			if err != nil {
+				return nil, err
+			}
+			faults = append(faults, all...)
+			continue
+		}
+		f, err := parseItem(item)
 		if err != nil {
 			return nil, err
 		}
-		faults = append(faults, fs...)
+		if err := f.Possible(r); err != nil {
+			return nil, err
+		}
+		faults = append(faults, f)
 	}
 	return faults, nil
 }
 
-func parseItem(item string) ([]Fault, error) {
+// everything is one fault of each kind that is possible.
+func everything(r Reach) ([]Fault, error) {
+	var faults []Fault
+	var last error
+	for _, e := range Registry() {
+		if e.Irreversible {
+			continue
+		}
+		f, err := e.New("")
+		if err != nil {
+			return nil, fmt.Errorf("nemesis %q: %w", e.Name, err)
+		}
+		if err := f.Possible(r); err != nil {
+			last = err
+			continue
+		}
+		faults = append(faults, f)
+	}
+	if len(faults) == 0 {
+		return nil, fmt.Errorf("nemesis %q: none is possible here: %w", allFaults, last)
+	}
+	return faults, nil
+}
+
+func parseItem(item string) (Fault, error) {
 	name, spec, colon := strings.Cut(item, ":")
 	if item == noFaults {
 		return nil, fmt.Errorf("nemesis %q: goes with no other", noFaults)
 	}
-	var faults []Fault
 	for _, e := range Registry() {
-		if name != e.Name && item != allFaults {
+		if name != e.Name {
 			continue
 		}
 		if colon && spec == "" {
-			return nil, fmt.Errorf("nemesis %q: expected one of %s after the colon", item, list(e.Specs))
+			return nil, fmt.Errorf("nemesis %q: expected after the colon %s", item, strings.Join(e.Specs, ", or "))
 		}
 		f, err := e.New(spec)
 		if err != nil {
 			return nil, fmt.Errorf("nemesis %q: %w", item, err)
 		}
-		faults = append(faults, f)
+		return f, nil
 	}
-	if len(faults) == 0 {
-		return nil, fmt.Errorf("nemesis %q: unknown; expected %s, joined by commas", item, list(Names()))
-	}
-	return faults, nil
-}
-
-// Check returns why one of the faults cannot work on that many nodes; control is
-// false when their processes and links are out of reach. It touches nothing.
-func Check(faults []Fault, nodes int, control bool) error {
-	for _, f := range faults {
-		if err := f.Possible(nodes, control); err != nil {
-			return err
-		}
-	}
-	return nil
+	return nil, fmt.Errorf("nemesis %q: unknown; expected %s, joined by commas", item, list(Names()))
 }

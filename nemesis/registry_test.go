@@ -6,11 +6,17 @@ import (
 	"testing"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/link"
 )
+
+// reach is that of a devnet of jepgo's own with n nodes.
+func reach(n int) Reach {
+	return Reach{Nodes: n, Processes: true, Links: link.ProxyFeatures(), Chain: true}
+}
 
 func parsed(t *testing.T, text string) []Fault {
 	t.Helper()
-	faults, err := Parse(text)
+	faults, err := Parse(text, reach(4))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,24 +47,28 @@ func TestParse(t *testing.T) {
 }
 
 func TestParseErrors(t *testing.T) {
+	known := list(Names())
+	targets := docs([]param{new(targets).param()})
 	for text, want := range map[string]string{
-		"":                 `nemesis "": unknown; expected none, all, partition, kill, pause, joined by commas`,
-		"partitoin":        `nemesis "partitoin": unknown; expected none, all, partition, kill, pause, joined by commas`,
-		"kill,":            `nemesis "": unknown; expected none, all, partition, kill, pause, joined by commas`,
-		"kill, pause":      `nemesis " pause": unknown; expected none, all, partition, kill, pause, joined by commas`,
+		"":                 `nemesis "": unknown; expected ` + known + `, joined by commas`,
+		"partitoin":        `nemesis "partitoin": unknown; expected ` + known + `, joined by commas`,
+		"kill,":            `nemesis "": unknown; expected ` + known + `, joined by commas`,
+		"kill, pause":      `nemesis " pause": unknown; expected ` + known + `, joined by commas`,
 		"none,kill":        `nemesis "none": goes with no other`,
-		"all:one":          `nemesis "all:one": unknown; expected none, all, partition, kill, pause, joined by commas`,
-		"kill:":            `nemesis "kill:": expected one of one, minority-third, minority, majority, all, subset after the colon`,
-		"kill:two":         `nemesis "kill:two": targets "two": unknown; expected one of one, minority-third, minority, majority, all, subset`,
-		"partition:thirds": `nemesis "partition:thirds": grudge "thirds": unknown; expected one of halves, one, majority, minority-third, majorities-ring, bridge`,
+		"all:one":          `nemesis "all:one": unknown; expected ` + known + `, joined by commas`,
+		"kill:":            `nemesis "kill:": expected after the colon ` + targets,
+		"kill:two":         `nemesis "kill:two": "two": unknown; expected ` + targets,
+		"kill:one:all":     `nemesis "kill:one:all": "all" after "one": both are ` + targets + `, expected one`,
+		"kill:n5":          `nemesis "kill:n5": node "n5": there are 4 nodes`,
+		"partition:thirds": `nemesis "partition:thirds": grudge "thirds": unknown; expected one of ` + list(grudgeNames()),
 	} {
-		if _, err := Parse(text); err == nil || err.Error() != want {
-			t.Errorf("%q: got %v", text, err)
+		if _, err := Parse(text, reach(4)); err == nil || err.Error() != want {
+			t.Errorf("%q: got %v\nwant %s", text, err, want)
 		}
 	}
 }
 
-func TestCheck(t *testing.T) {
+func TestPossible(t *testing.T) {
 	for _, c := range []struct {
 		faults string
 		nodes  int
@@ -71,23 +81,31 @@ func TestCheck(t *testing.T) {
 		{"partition:bridge", 2, `nemesis "partition:bridge": needs at least 3 nodes, and there are 2`},
 		{"pause:minority", 2, `nemesis "pause:minority": needs at least 3 nodes, and there are 2`},
 	} {
-		err := Check(parsed(t, c.faults), c.nodes, true)
+		_, err := Parse(c.faults, reach(c.nodes))
 		if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want) {
 			t.Errorf("%s on %d nodes: got %v", c.faults, c.nodes, err)
 		}
 	}
+}
+
+// TestRegistry holds every entry to what it says of itself.
+func TestRegistry(t *testing.T) {
 	for _, e := range Registry() {
-		if err := Check(parsed(t, e.Name), 4, false); !errors.Is(err, devnet.ErrNoControl) {
+		f, err := e.New("")
+		if err != nil {
+			t.Fatalf("%s: %v", e.Name, err)
+		}
+		if err := f.Possible(Reach{Nodes: 4}); !errors.Is(err, devnet.ErrNoControl) {
 			t.Errorf("%s out of reach: got %v", e.Name, err)
 		}
-		f := parsed(t, e.Name)[0]
-		if f.Start() != e.Start || f.Stop() != e.Stop {
-			t.Errorf("%s: the registry says %s and %s, the fault %s and %s", e.Name, e.Start, e.Stop, f.Start(), f.Stop())
+		if f.Name() != e.Name || f.Start() != e.Start || f.Stop() != e.Stop {
+			t.Errorf("%s: the registry says %s and %s, the fault %s: %s and %s", e.Name, e.Start, e.Stop, f.Name(), f.Start(), f.Stop())
 		}
-		for _, spec := range e.Specs {
-			if got := parsed(t, e.Name+":"+spec)[0].Name(); got != e.Name+":"+spec {
-				t.Errorf("%s:%s is called %s", e.Name, spec, got)
-			}
+		if e.Doc == "" || len(e.Color) != 7 {
+			t.Errorf("%s: doc %q, color %q", e.Name, e.Doc, e.Color)
+		}
+		if !strings.Contains(f.Explain(), "It bites when") || !strings.Contains(f.Explain(), "It is undone when") {
+			t.Errorf("%s: explain says too little: %s", e.Name, f.Explain())
 		}
 	}
 }

@@ -128,14 +128,18 @@ func newRun(o Options) (*run, error) {
 	if o.UndoTimeout <= 0 {
 		o.UndoTimeout = defaultUndoTimeout
 	}
-	control := o.Net.Processes != nil || o.Net.Links != nil
-	return &run{Options: o}, Check(o.Faults, len(o.Net.Nodes), control)
+	for _, f := range o.Faults {
+		if err := f.Possible(o.Net.reach()); err != nil {
+			return nil, err
+		}
+	}
+	return &run{Options: o}, nil
 }
 
 // apply takes one fault through its whole life.
 func (r *run) apply(ctx context.Context, f Fault, rng *rand.Rand) {
 	r.out.Faults++
-	app, err := f.Plan(r.Net, rng)
+	app, err := r.plan(ctx, f, rng)
 	if err != nil {
 		requested := r.request(f.Start(), history.Value{})
 		r.bitten(f, history.Value{}, requested, history.Value{}, err)
@@ -170,6 +174,12 @@ func (r *run) apply(ctx context.Context, f Fault, rng *rand.Rand) {
 		}
 	}
 	r.undone(f, targets, requested, evidence, err)
+}
+
+func (r *run) plan(ctx context.Context, f Fault, rng *rand.Rand) (Application, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.ProbeTimeout)
+	defer cancel()
+	return f.Plan(ctx, r.Net, rng)
 }
 
 func (r *run) probe(ctx context.Context, app Application) (history.Value, error) {

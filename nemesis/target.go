@@ -1,23 +1,29 @@
 package nemesis
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/history"
 )
 
-// targetKind is one rule by which kill and pause choose their nodes.
+// targetKind is one rule by which faults choose their nodes: by number, or by
+// role.
 type targetKind struct {
 	name   string
 	doc    string
 	min    int // fewest nodes with which it chooses anybody
-	weight int // share of the default draw
-	// size draws how many of n nodes are hit, at least 1.
+	weight int // share of the default draw; 0: only when asked for
+	// size draws how many of n nodes are hit, at least 1; nil for a role.
 	size func(n int, rng *rand.Rand) int
+	// role asks the chain who is hit.
+	role func(ctx context.Context, net Net) ([]string, error)
 }
 
 func fixed(size func(n int) int) func(int, *rand.Rand) int {
@@ -29,31 +35,61 @@ func fixed(size func(n int) int) func(int, *rand.Rand) int {
 // worth testing, but a stopped chain tests little else.
 func targetKinds() []targetKind {
 	return []targetKind{
-		{"one", "one random node", 1, 5, fixed(func(int) int { return 1 })},
-		{"minority-third", "the most nodes that are under a third: what BFT tolerates", 4, 2, fixed(underThird)},
-		{"minority", "the most nodes that are under half", 3, 2, fixed(minorityOf)},
-		{"majority", "the least number of nodes over half", 2, 1, fixed(majorityOf)},
-		{"all", "every node", 1, 1, fixed(func(n int) int { return n })},
-		{"subset", "a random number of nodes", 1, 1, func(n int, rng *rand.Rand) int { return 1 + rng.IntN(n) }},
+		{name: "one", doc: "one random node", min: 1, weight: 5, size: fixed(func(int) int { return 1 })},
+		{name: "minority-third", doc: "the most nodes that are under a third: what BFT tolerates", min: 4, weight: 2, size: fixed(underThird)},
+		{name: "minority", doc: "the most nodes that are under half", min: 3, weight: 2, size: fixed(minorityOf)},
+		{name: "majority", doc: "the least number of nodes over half", min: 2, weight: 1, size: fixed(majorityOf)},
+		{name: "all", doc: "every node", min: 1, weight: 1, size: fixed(func(n int) int { return n })},
+		{name: "subset", doc: "a random number of nodes", min: 1, weight: 1, size: func(n int, rng *rand.Rand) int { return 1 + rng.IntN(n) }},
+		{name: "proposer", doc: "the node that proposes the next block", min: 1, role: proposer},
+		{name: "non-proposers", doc: "every node but the next proposer", min: 2, role: nonProposers},
 	}
 }
 
-// targets chooses nodes for kill and pause: by one rule, or, where kind is nil,
-// by one drawn from all of them by weight.
-type targets struct{ kind *targetKind }
+func proposer(ctx context.Context, net Net) ([]string, error) {
+	if net.Chain == nil {
+		return nil, errors.New("the next proposer: nobody here can tell it")
+	}
+	p, err := net.Chain.Proposer(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the next proposer: %w", err)
+	}
+	return []string{p}, nil
+}
 
-// parseTargets reads the part of --nemesis after the colon; "" draws a rule for
-// each application.
-func parseTargets(spec string) (targets, error) {
-	if spec == "" {
-		return targets{}, nil
+func nonProposers(ctx context.Context, net Net) ([]string, error) {
+	p, err := proposer(ctx, net)
+	if err != nil {
+		return nil, err
 	}
-	for _, k := range targetKinds() {
-		if k.name == spec {
-			return targets{&k}, nil
-		}
+	return slices.DeleteFunc(slices.Clone(net.Nodes), func(n string) bool { return n == p[0] }), nil
+}
+
+// targets chooses the nodes of a fault: by one rule, by name, or, where there is
+// neither, by a rule drawn by weight for each application.
+type targets struct {
+	kind *targetKind
+	node string
+}
+
+// param takes a rule or a node's name.
+func (t *targets) param() param {
+	return param{
+		doc: "targets (" + list(targetNames()) + ", or a node such as n1)",
+		take: func(part string) (bool, error) {
+			for _, k := range targetKinds() {
+				if k.name == part {
+					t.kind = &k
+					return true, nil
+				}
+			}
+			if n, err := strconv.Atoi(strings.TrimPrefix(part, "n")); err == nil && strings.HasPrefix(part, "n") && n > 0 {
+				t.node = part
+				return true, nil
+			}
+			return false, nil
+		},
 	}
-	return targets{}, fmt.Errorf("targets %q: unknown; expected one of %s", spec, list(targetNames()))
 }
 
 func targetNames() []string {
@@ -65,14 +101,51 @@ func targetNames() []string {
 }
 
 func (t targets) suffix() string {
-	if t.kind == nil {
-		return ""
+	switch {
+	case t.node != "":
+		return ":" + t.node
+	case t.kind != nil:
+		return ":" + t.kind.name
 	}
-	return ":" + t.kind.name
+	return ""
 }
 
-// possible says why nobody can be chosen among n nodes.
-func (t targets) possible(n int) error {
+// explain continues the text of a fault.
+func (t targets) explain() string {
+	if t.node != "" {
+		return fmt.Sprintf("The target: %s.", t.node)
+	}
+	if t.kind != nil {
+		return fmt.Sprintf("The targets: %s.", t.kind.doc)
+	}
+	var parts []string
+	for _, k := range targetKinds() {
+		if k.weight > 0 {
+			parts = append(parts, fmt.Sprintf("%s (%s)", k.name, k.doc))
+		}
+	}
+	return "Each application draws its targets among the nodes that run, mostly few: " + strings.Join(parts, "; ") + "."
+}
+
+// possible is Possible for a fault that chooses among nodes in reach.
+func (t targets) possible(fault string, r Reach) error {
+	if !r.Processes {
+		return fmt.Errorf("nemesis %q: %w", fault, devnet.ErrNoControl)
+	}
+	if t.kind != nil && t.kind.role != nil && !r.Chain {
+		return fmt.Errorf("nemesis %q: %s: this network does not tell it", fault, t.kind.doc)
+	}
+	if n, _ := strconv.Atoi(strings.TrimPrefix(t.node, "n")); n > r.Nodes {
+		return fmt.Errorf("nemesis %q: node %q: there are %d nodes", fault, t.node, r.Nodes)
+	}
+	if err := t.enough(r.Nodes); err != nil {
+		return fmt.Errorf("nemesis %q: %w", fault, err)
+	}
+	return nil
+}
+
+// enough says why nobody can be chosen among n nodes.
+func (t targets) enough(n int) error {
 	least := 1
 	if t.kind != nil {
 		least = t.kind.min
@@ -83,49 +156,90 @@ func (t targets) possible(n int) error {
 	return nil
 }
 
-// draw chooses among nodes and returns the choice in their order.
-func (t targets) draw(nodes []string, rng *rand.Rand) ([]string, error) {
-	if err := t.possible(len(nodes)); err != nil {
+// draw chooses among the candidates and returns the choice in their order. Where
+// the network's Quorum is safe it leaves out, of those drawn, as many as it takes
+// to stay under a third of the voting power.
+func (t targets) draw(ctx context.Context, net Net, candidates []string, rng *rand.Rand) ([]string, error) {
+	if err := t.enough(len(candidates)); err != nil {
 		return nil, err
+	}
+	chosen, err := t.choose(ctx, net, candidates, rng)
+	if err != nil {
+		return nil, err
+	}
+	if net.Quorum == QuorumSafe {
+		if chosen, err = underThirdOfPower(ctx, net, chosen); err != nil {
+			return nil, err
+		}
+	}
+	kept := slices.DeleteFunc(slices.Clone(candidates), func(n string) bool { return !slices.Contains(chosen, n) })
+	if len(kept) == 0 {
+		return nil, fmt.Errorf("%s: not among the nodes that run", list(chosen))
+	}
+	return kept, nil
+}
+
+func (t targets) choose(ctx context.Context, net Net, candidates []string, rng *rand.Rand) ([]string, error) {
+	if t.node != "" {
+		return []string{t.node}, nil
 	}
 	kind := t.kind
 	if kind == nil {
-		kind = drawKind(len(nodes), rng)
+		kind = drawKind(len(candidates), rng)
 	}
-	chosen := shuffled(nodes, rng)[:kind.size(len(nodes), rng)]
-	return slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return !slices.Contains(chosen, n) }), nil
+	if kind.role != nil {
+		return kind.role(ctx, net)
+	}
+	return shuffled(candidates, rng)[:kind.size(len(candidates), rng)], nil
 }
 
-// explain continues the text of a fault.
-func (t targets) explain() string {
-	if t.kind != nil {
-		return fmt.Sprintf("The targets: %s.", t.kind.doc)
+// underThirdOfPower drops nodes from the end until the rest have less than a
+// third of the voting power: what a BFT chain must survive.
+func underThirdOfPower(ctx context.Context, net Net, nodes []string) ([]string, error) {
+	power, err := powerOf(ctx, net)
+	if err != nil {
+		return nil, err
 	}
-	var parts []string
-	for _, k := range targetKinds() {
-		parts = append(parts, fmt.Sprintf("%s (%s)", k.name, k.doc))
+	var total, hit int64
+	for _, p := range power {
+		total += p
 	}
-	return "Each application draws its targets among the nodes that run, mostly few: " + strings.Join(parts, "; ") + "."
+	var kept []string
+	for _, n := range nodes {
+		if 3*(hit+power[n]) < total {
+			hit += power[n]
+			kept = append(kept, n)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, fmt.Errorf("quorum safe: each of %s alone has a third of the voting power or more", list(nodes))
+	}
+	return kept, nil
 }
 
-// check is Possible for a fault on processes.
-func (t targets) check(fault string, nodes int, control bool) error {
-	if !control {
-		return fmt.Errorf("nemesis %q: %w", fault, devnet.ErrNoControl)
+// powerOf is the voting power of each node; 1 each where the chain has no other.
+func powerOf(ctx context.Context, net Net) (map[string]int64, error) {
+	if net.Chain != nil {
+		power, err := net.Chain.Power(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("voting power: %w", err)
+		}
+		return power, nil
 	}
-	if err := t.possible(nodes); err != nil {
-		return fmt.Errorf("nemesis %q: %w", fault, err)
+	power := make(map[string]int64, len(net.Nodes))
+	for _, n := range net.Nodes {
+		power[n] = 1
 	}
-	return nil
+	return power, nil
 }
 
 // plan draws the victims among the nodes that run now.
-func (t targets) plan(fault string, net Net, rng *rand.Rand) ([]victim, error) {
-	if err := t.check(fault, len(net.Nodes), net.Processes != nil); err != nil {
-		return nil, err
+func (t targets) plan(ctx context.Context, fault string, net Net, rng *rand.Rand) ([]victim, error) {
+	if net.Processes == nil {
+		return nil, fmt.Errorf("nemesis %q: %w", fault, devnet.ErrNoControl)
 	}
 	up := running(net)
-	chosen, err := t.draw(names(up), rng)
+	chosen, err := t.draw(ctx, net, names(up), rng)
 	if err != nil {
 		return nil, fmt.Errorf("nemesis %q: among the nodes that run now: %w", fault, err)
 	}
@@ -166,7 +280,7 @@ func identity(id devnet.Identity) []history.Value {
 }
 
 func drawKind(n int, rng *rand.Rand) *targetKind {
-	kinds := slices.DeleteFunc(targetKinds(), func(k targetKind) bool { return n < k.min })
+	kinds := slices.DeleteFunc(targetKinds(), func(k targetKind) bool { return n < k.min || k.weight == 0 })
 	total := 0
 	for _, k := range kinds {
 		total += k.weight

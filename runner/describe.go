@@ -2,7 +2,6 @@ package runner
 
 import (
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/jepgo/jepgo/devnet"
@@ -19,8 +18,8 @@ func (t *test) describe() history.Value {
 		bug = history.Keyword(t.o.Bug)
 	}
 	var faults []string
-	if t.o.Nemesis != "none" {
-		faults = strings.Split(t.o.Nemesis, ",")
+	for _, f := range t.o.faults {
+		faults = append(faults, f.Name())
 	}
 	var nodes []history.Value
 	for _, n := range t.net.Nodes() {

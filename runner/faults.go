@@ -11,9 +11,8 @@ import (
 
 // nemesis breaks things until load ends, then heals.
 func (t *test) nemesis(load context.Context) (err error) {
-	faults, err := nemesis.Parse(t.o.Nemesis)
-	if err != nil || len(faults) == 0 {
-		return err
+	if len(t.o.faults) == 0 {
+		return nil
 	}
 	ledger, err := nemesis.CreateLedger(t.run.Path(nemesis.LedgerName))
 	if err != nil {
@@ -21,7 +20,7 @@ func (t *test) nemesis(load context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
 	out, err := nemesis.Run(load, nemesis.Options{
-		Net: t.net.power(), Faults: faults, Interval: t.o.Interval, Rand: stream(t.o.Seed, streamNemesis), Ledger: ledger,
+		Net: t.net.power(), Faults: t.o.faults, Interval: t.o.Interval, Rand: stream(t.o.Seed, streamNemesis), Ledger: ledger,
 		Now: t.journal.rec.Now, Logger: t.log,
 		Record: func(op history.Op) error {
 			op, err := t.journal.record(op)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
+	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
 	"github.com/jepgo/jepgo/usage"
@@ -43,6 +44,7 @@ type Options struct {
 	Progress io.Writer    // where progress lines go, nil for nowhere
 	Terminal bool         // Progress is a terminal: one line, redrawn
 
+	faults  []nemesis.Fault
 	threads int
 }
 
@@ -53,10 +55,6 @@ func (o *Options) Check() error {
 		if _, err := workloads.Get(name); err != nil {
 			return usage.Errorf("--workload: %w", err)
 		}
-	}
-	faults, err := nemesis.Parse(o.Nemesis)
-	if err != nil {
-		return usage.Errorf("--nemesis: %w", err)
 	}
 	if o.Claim != "" {
 		if _, err := claims.ParseProfile(o.Claim); err != nil {
@@ -81,7 +79,7 @@ func (o *Options) Check() error {
 	nodes := o.Nodes
 	if len(o.RPC) > 0 {
 		nodes = len(o.RPC)
-		if err := o.checkAttached(len(faults) > 0); err != nil {
+		if err := o.checkAttached(o.Nemesis != "none"); err != nil {
 			return err
 		}
 	} else if nodes < 1 || nodes > MaxNodes {
@@ -92,11 +90,20 @@ func (o *Options) Check() error {
 	if o.Bug != "" && !slices.Contains(Bugs(), o.Bug) {
 		return usage.Errorf("--bug %q does not exist: want one of %s", o.Bug, strings.Join(Bugs(), ", "))
 	}
-	if err := nemesis.Check(faults, nodes, true); err != nil {
+	var err error
+	if o.faults, err = nemesis.Parse(o.Nemesis, o.reach(nodes)); err != nil {
 		return usage.Errorf("--nemesis: %w", err)
 	}
 	o.threads, err = parseConcurrency(o.Concurrency, nodes)
 	return err
+}
+
+// reach is what the nemesis will have power over.
+func (o *Options) reach(nodes int) nemesis.Reach {
+	if len(o.RPC) > 0 {
+		return nemesis.Reach{Nodes: nodes}
+	}
+	return nemesis.Reach{Nodes: nodes, Processes: true, Links: link.ProxyFeatures()}
 }
 
 // MaxNodes keeps the links between all pairs of nodes within the open files of

@@ -7,13 +7,13 @@ import (
 	"github.com/jepgo/jepgo/history"
 )
 
-// restarts knows when the nemesis killed which node: positions of its requests.
+// restarts knows when the nemesis killed or restarted which node: positions of its requests.
 type restarts map[string][]int
 
 func readRestarts(h *history.History) restarts {
 	r := make(restarts)
 	for _, f := range checker.Faults(h) {
-		if f.Name != "kill" {
+		if !f.Restarts {
 			continue
 		}
 		for _, node := range f.Targets {

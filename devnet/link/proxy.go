@@ -191,6 +191,44 @@ func (p *Proxy) Heal(edge Edge) error {
 	return nil
 }
 
+// Features of a TCP proxy.
+func (p *Proxy) Features() []Support { return ProxyFeatures() }
+
+// ProxyFeatures lists what a Proxy can do and what that means in one.
+func ProxyFeatures() []Support {
+	return []Support{{FeatureCut, "what one end sends is swallowed, and the heal closes the connections that lost bytes"}}
+}
+
+// Shape replaces the shape of the edge.
+func (p *Proxy) Shape(edge Edge, shape Shape) error {
+	if _, err := p.find(edge); err != nil {
+		return err
+	}
+	return shape.Check(p.Features())
+}
+
+// Shaped returns the present shape of the edge.
+func (p *Proxy) Shaped(Edge) Shape { return Shape{} }
+
+// Reset breaks the open connections between the two nodes.
+func (p *Proxy) Reset(edge Edge) (int, error) {
+	there, err := p.find(edge)
+	if err != nil {
+		return 0, err
+	}
+	back := p.edges[Edge{From: edge.To, To: edge.From}]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0
+	for c := range p.conns {
+		if (c.there.edge == there || c.there.edge == back) && c.far != nil && !c.isDone() {
+			c.reset()
+			n++
+		}
+	}
+	return n, nil
+}
+
 // Close closes every listener and connection and returns when all of the
 // proxy's goroutines have ended. It is idempotent.
 func (p *Proxy) Close() error {

@@ -15,8 +15,8 @@ type ScanOptions struct {
 // what ReadAll reads. It is also the Source of what was read.
 //
 // Memory does not depend on the length of the history, except for 8 bytes for
-// every 64 ops, and grows with its longest op. Each and Head are for one
-// goroutine; Ops may be called by many at once, after Each.
+// every 64 ops, and grows with its longest op. Each is for one goroutine;
+// Ops may be called by many at once, after Each.
 type Scan struct {
 	in      *input
 	path    string // "" when it is not known

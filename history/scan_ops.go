@@ -1,7 +1,6 @@
 package history
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -11,31 +10,6 @@ const (
 	placeEvery   = 64       // ops between two places that are remembered
 	rereadBuffer = 16 << 10 // an op or two of a witness need no more
 )
-
-// Head reads the first n ops in full, fewer where the history is shorter. What
-// Each reads does not change.
-func (s *Scan) Head(n int) (*History, error) {
-	h := &History{}
-	text, err := s.in.open()
-	if err != nil {
-		return h, s.fail(err)
-	}
-	defer text.close()
-	r := newEDNReader(text)
-	r.skips = true
-	defer func() { h.Skipped = r.skipped }()
-	for len(h.Ops) < n {
-		op, err := r.Read()
-		if err == io.EOF || errors.As(err, &h.Cut) {
-			break
-		}
-		if err != nil {
-			return h, s.fail(err)
-		}
-		h.Ops = append(h.Ops, op)
-	}
-	return h, nil
-}
 
 // Ops returns the ops at those positions, in the order asked for, of what Each
 // delivered. It reads them again: at most 64 ops for each of them, and of a

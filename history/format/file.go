@@ -37,7 +37,6 @@ type File struct {
 type body interface {
 	each(ctx context.Context, take func(*history.Event) error) error
 	ops(take func(at int, op *history.Op) error) error
-	head(n int) *history.History
 	source() history.Source
 	cut() *history.CutError
 	skipped() *history.Skipped
@@ -56,10 +55,6 @@ func (f *File) Traits() Traits { return f.traits }
 func (f *File) Each(ctx context.Context, take func(*history.Event) error) error {
 	return f.body.each(ctx, take)
 }
-
-// Head returns the first n ops, or all where there are fewer. It ends before what
-// cannot be read: Each and History say what that is.
-func (f *File) Head(n int) *history.History { return f.body.head(n) }
 
 // Source gives back ops by their position, after Each, and may read the file
 // again.

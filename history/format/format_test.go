@@ -122,15 +122,6 @@ func agree(t *testing.T, f *File, h *history.History) {
 			t.Errorf("events\n%s\nof\n%s", strings.Join(events, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	if got := edn(f.Head(1).Ops); got != edn(h.Ops[:1]) {
-		t.Errorf("head is %s", got)
-	}
-	if got := len(f.Head(1000).Ops); got != len(h.Ops) {
-		t.Errorf("head of all has %d ops", got)
-	}
-	if got := len(f.Head(0).Ops); got != 0 {
-		t.Errorf("head of none has %d ops", got)
-	}
 	last := len(h.Ops) - 1
 	ops, err := f.Source().Ops([]int{last, 0, last})
 	if err != nil || edn(ops) != edn([]history.Op{h.Ops[last], h.Ops[0], h.Ops[last]}) {

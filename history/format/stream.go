@@ -70,30 +70,6 @@ func eventOf(at int, op *history.Op, tape *history.Tape) history.Event {
 	}
 }
 
-func (s *stream) head(n int) *history.History {
-	h := &history.History{}
-	if n <= 0 {
-		return h
-	}
-	const most = 256
-	var parts [][]history.Op // an Op is large: what grows is copied once
-	part := make([]history.Op, 0, min(n, most))
-	// What cannot be read is for each and history to report.
-	_ = s.read(true, func(at int, op *history.Op) error {
-		if len(part) == cap(part) {
-			parts = append(parts, part)
-			part = make([]history.Op, 0, min(n-at, most))
-		}
-		part = append(part, *op)
-		if at+1 == n {
-			return io.EOF
-		}
-		return nil
-	})
-	h.Ops = slices.Concat(append(parts, part)...)
-	return h
-}
-
 func (s *stream) history() (*history.History, error) {
 	h := &history.History{}
 	err := s.read(true, func(_ int, op *history.Op) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -26,6 +27,12 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == GuardianCommand {
+		if err := Guard(context.Background(), os.Args[3], os.Stdin, slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	switch os.Getenv(roleEnv) {
 	case "":
 		os.Exit(m.Run())

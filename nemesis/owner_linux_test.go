@@ -27,6 +27,7 @@ type ownerArgs struct {
 	Fault  string
 	Step   string
 	Target devnet.Identity // for pause: a process that outlives the owner
+	Guard  bool            // with a guardian
 }
 
 // Steps of a fault's life, between any two writes of the ledger and any two acts.
@@ -54,6 +55,11 @@ func ownerMain() {
 	ledger, err := CreateLedger(args.Ledger)
 	if err != nil {
 		panic(err)
+	}
+	if args.Guard {
+		if _, err := StartGuardian(args.Ledger); err != nil {
+			panic(err)
+		}
 	}
 	net, victim := ownedNet(args)
 	fmt.Printf("victim %d %d\n", victim.PID, victim.Start)

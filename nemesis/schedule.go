@@ -21,6 +21,7 @@ type Options struct {
 	Interval time.Duration
 	Rand     *rand.Rand
 	Ledger   *Ledger
+	Guardian *Guardian // nil: nobody undoes the faults when this process dies
 	// Record appends an op to the history, which numbers and times it.
 	Record func(history.Op) error
 	// Now is the clock of the history's :time, in nanoseconds.
@@ -165,6 +166,11 @@ func (r *run) apply(ctx context.Context, f Fault, rng *rand.Rand) {
 		idle(ctx, r.Interval)
 	}
 	requested = r.request(f.Stop(), targets)
+	if r.Guardian != nil && r.Guardian.Lapsed() {
+		r.out.WithoutEvidence++
+		r.problem(fmt.Sprintf("%s of %s did not stay in force", f.Name(), targets),
+			errors.New("this process stood still so long that the guardian took the fault back, or the guardian is gone"))
+	}
 	evidence, err = r.undo(ctx, f, app)
 	if err == nil {
 		log.Info("fault undone")

@@ -19,8 +19,13 @@ func (t *test) nemesis(load context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ledger.Close()) }()
+	guardian, err := nemesis.StartGuardian(t.run.Path(nemesis.LedgerName))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, guardian.Close()) }()
 	out, err := nemesis.Run(load, nemesis.Options{
-		Net: t.net.power(), Faults: t.o.faults, Interval: t.o.Interval, Rand: stream(t.o.Seed, streamNemesis), Ledger: ledger,
+		Net: t.net.power(), Faults: t.o.faults, Interval: t.o.Interval, Rand: stream(t.o.Seed, streamNemesis), Ledger: ledger, Guardian: guardian,
 		Now: t.journal.rec.Now, Logger: t.log,
 		Record: func(op history.Op) error {
 			op, err := t.journal.record(op)

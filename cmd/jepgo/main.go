@@ -29,7 +29,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		newTest(), cli.NewCheck(), cli.NewConvert(), cli.NewGen(), newDevnet(), newHeal(), newList(), newShow(), newVersion(),
-		newValidator(), newSupervisor(),
+		newValidator(), newSupervisor(), newGuardian(),
 	)
 	root.InitDefaultCompletionCmd()
 	return root

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"log/slog"
 	"os/signal"
 	"syscall"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/jepgo/jepgo/devnet/embedded"
+	"github.com/jepgo/jepgo/nemesis"
 )
 
 // newValidator is how jepgo starts each node of its devnet: itself, as another
@@ -26,6 +28,23 @@ func newValidator() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&config, "config", "", "configuration file")
+	return cmd
+}
+
+// newGuardian is the process that undoes the faults of a run whose jepgo died.
+func newGuardian() *cobra.Command {
+	var ledger string
+	cmd := &cobra.Command{
+		Use:    nemesis.GuardianCommand,
+		Short:  "Undo the faults on a ledger when its owner dies",
+		Hidden: true,
+		Args:   cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+			return nemesis.Guard(cmd.Context(), ledger, cmd.InOrStdin(), log)
+		},
+	}
+	cmd.Flags().StringVar(&ledger, "ledger", "", "ledger to guard")
 	return cmd
 }
 

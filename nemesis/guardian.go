@@ -1,0 +1,197 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// GuardianCommand is the hidden first argument with which a program runs
+// Guard: Program --ledger PATH.
+const GuardianCommand = "guardian"
+
+// guardianLog is the guardian's log, beside the ledger.
+const guardianLog = "guardian.log"
+
+const (
+	// heartbeat is how often the owner of a ledger shows that it does its work.
+	heartbeat = time.Second
+	// lease is how long faults stay in force without a heartbeat: longer than a
+	// busy machine makes a live process wait, shorter than anybody's patience.
+	lease = 30 * time.Second
+	// guardianHeal bounds one attempt of the guardian to take everything back.
+	guardianHeal     = time.Minute
+	guardianAttempts = 3
+)
+
+// Guardian is a process of its own that takes back whatever is on a ledger when
+// the owner of the ledger dies, in whatever way, or stands still for half a
+// minute (stopped by a signal, say). It holds the read end of a pipe whose write
+// end only the owner has: the kernel closes that at the owner's end, so that a
+// SIGKILL is seen within milliseconds.
+type Guardian struct {
+	pipe   io.WriteCloser
+	ended  <-chan struct{}
+	stop   chan struct{}
+	lapsed atomic.Bool
+	done   chan struct{}
+}
+
+// StartGuardian starts the guardian of a ledger, which must exist. It is
+// stopped by Close, after the ledger's last fault.
+func StartGuardian(ledger string) (*Guardian, error) {
+	ledger, err := filepath.Abs(ledger)
+	if err != nil {
+		return nil, fmt.Errorf("guardian: %w", err)
+	}
+	log, err := os.OpenFile(filepath.Join(filepath.Dir(ledger), guardianLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("guardian: %w", err)
+	}
+	defer log.Close()
+	cmd := again(GuardianCommand, "--ledger", ledger)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = session() // a Ctrl-C on the terminal is not for it
+	pipe, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("guardian: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("guardian: %w", err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		_ = cmd.Wait() // its log tells
+		close(ended)
+	}()
+	g := &Guardian{pipe: pipe, ended: ended, stop: make(chan struct{}), done: make(chan struct{})}
+	go g.beat()
+	return g, nil
+}
+
+// beat writes a byte every second. It also notices when this process stood still
+// so long that the guardian has taken the faults back.
+func (g *Guardian) beat() {
+	defer close(g.done)
+	tick := time.NewTicker(heartbeat)
+	defer tick.Stop()
+	last := time.Now()
+	for {
+		if _, err := g.pipe.Write([]byte{'.'}); err != nil {
+			g.lapsed.Store(true) // nobody guards any more
+			return
+		}
+		select {
+		case <-g.stop:
+			return
+		case <-tick.C:
+			now := time.Now()
+			if now.Sub(last) > lease/2 {
+				g.lapsed.Store(true)
+			}
+			last = now
+		}
+	}
+}
+
+// Lapsed reports whether the owner stood still for so long that the guardian may
+// have taken faults back, or that the guardian itself is gone: what was in force
+// then is without evidence.
+func (g *Guardian) Lapsed() bool {
+	select {
+	case <-g.ended:
+		return true
+	default:
+		return g.lapsed.Load()
+	}
+}
+
+// Close ends the guardian and returns when it is gone. What is still on the
+// ledger stays there.
+func (g *Guardian) Close() error {
+	close(g.stop)
+	<-g.done
+	err := g.pipe.Close()
+	<-g.ended
+	return err
+}
+
+// Guard is the guardian's process: it reads heartbeats until they end, and then
+// heals the ledger. It returns when there is nothing left to do.
+//
+// When the heartbeats stop although the owner lives, it takes the faults back
+// without touching the ledger, which is the owner's to write.
+func Guard(ctx context.Context, ledger string, heartbeats io.Reader, log *slog.Logger) error {
+	signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
+	beats := make(chan bool) // false at the end
+	go func() {
+		defer close(beats)
+		buf := make([]byte, 64)
+		for {
+			if _, err := heartbeats.Read(buf); err != nil {
+				return
+			}
+			beats <- true
+		}
+	}()
+	idle := time.NewTimer(lease)
+	defer idle.Stop()
+	for {
+		select {
+		case _, alive := <-beats:
+			if !alive {
+				return guardianHeals(ctx, ledger, log)
+			}
+			idle.Reset(lease)
+		case <-idle.C:
+			lapse(ctx, ledger, log)
+		}
+	}
+}
+
+// guardianHeals takes back what a dead owner left.
+func guardianHeals(ctx context.Context, ledger string, log *slog.Logger) error {
+	var errs []error
+	for range guardianAttempts {
+		bounded, cancel := context.WithTimeout(ctx, guardianHeal)
+		report, err := Heal(bounded, ledger)
+		cancel()
+		for _, a := range report.Actions {
+			log.Info("the owner is gone, its fault is taken back", "action", a.String())
+		}
+		var owner *OwnerError
+		if err == nil || errors.As(err, &owner) {
+			return nil // nothing left, or an orderly end: what is left is the owner's
+		}
+		log.Error("not everything could be taken back", "err", err)
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// lapse takes back what an owner that stands still has in force.
+func lapse(ctx context.Context, ledger string, log *slog.Logger) {
+	pending, err := ReadPending(ledger)
+	if err != nil {
+		log.Error("ledger cannot be read", "err", err)
+		return
+	}
+	for i := len(pending) - 1; i >= 0; i-- {
+		for j := len(pending[i].Steps) - 1; j >= 0; j-- {
+			step := pending[i].Steps[j]
+			if step.Kind == stepStart || step.Kind == stepLinks {
+				continue // only the owner can
+			}
+			did, err := step.takeBack(ctx, true)
+			log.Warn("no heartbeat of the owner: its fault is taken back", "fault", pending[i].Fault, "did", did, "err", err)
+		}
+	}
+}

@@ -166,11 +166,6 @@ func (r *run) apply(ctx context.Context, f Fault, rng *rand.Rand) {
 		idle(ctx, r.Interval)
 	}
 	requested = r.request(f.Stop(), targets)
-	if r.Guardian != nil && r.Guardian.Lapsed() {
-		r.out.WithoutEvidence++
-		r.problem(fmt.Sprintf("%s of %s did not stay in force", f.Name(), targets),
-			errors.New("this process stood still so long that the guardian took the fault back, or the guardian is gone"))
-	}
 	evidence, err = r.undo(ctx, f, app)
 	if err == nil {
 		log.Info("fault undone")
@@ -235,7 +230,21 @@ func (r *run) undone(f Fault, targets history.Value, requested int64, evidence h
 		r.out.NotUndone++
 		r.problem(fmt.Sprintf("%s of %s was not seen to be undone", f.Name(), targets), err)
 	}
-	r.outcome(f.Stop(), targets, requested, evidence, "not-undone", err)
+	class := "not-undone"
+	if early := r.lapsed(); err == nil && early != nil {
+		r.out.WithoutEvidence++
+		r.problem(fmt.Sprintf("%s of %s did not stay in force", f.Name(), targets), early)
+		class, err = "lapsed", early
+	}
+	r.outcome(f.Stop(), targets, requested, evidence, class, err)
+}
+
+// lapsed is the error of a fault that may have been taken back before its time.
+func (r *run) lapsed() error {
+	if r.Guardian == nil || !r.Guardian.Lapsed() {
+		return nil
+	}
+	return errors.New("this process stood still so long that its guardian took the fault back, or the guardian is gone")
 }
 
 func (r *run) problem(what string, err error) {

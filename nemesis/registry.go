@@ -63,7 +63,7 @@ func Parse(text string, r Reach) ([]Fault, error) {
 			faults = append(faults, all...)
 			continue
 		}
-		f, err := parseItem(item)
+		_, f, err := Lookup(item)
 		if err != nil {
 			return nil, err
 		}
@@ -99,23 +99,24 @@ func everything(r Reach) ([]Fault, error) {
 	return faults, nil
 }
 
-func parseItem(item string) (Fault, error) {
+// Lookup reads one fault with its options and returns it with its entry.
+func Lookup(item string) (Entry, Fault, error) {
 	name, spec, colon := strings.Cut(item, ":")
 	if item == noFaults {
-		return nil, fmt.Errorf("nemesis %q: goes with no other", noFaults)
+		return Entry{}, nil, fmt.Errorf("nemesis %q: goes with no other", noFaults)
 	}
 	for _, e := range Registry() {
 		if name != e.Name {
 			continue
 		}
 		if colon && spec == "" {
-			return nil, fmt.Errorf("nemesis %q: expected after the colon %s", item, strings.Join(e.Specs, ", or "))
+			return Entry{}, nil, fmt.Errorf("nemesis %q: expected after the colon %s", item, strings.Join(e.Specs, ", or "))
 		}
 		f, err := e.New(spec)
 		if err != nil {
-			return nil, fmt.Errorf("nemesis %q: %w", item, err)
+			return Entry{}, nil, fmt.Errorf("nemesis %q: %w", item, err)
 		}
-		return f, nil
+		return e, f, nil
 	}
-	return nil, fmt.Errorf("nemesis %q: unknown; expected %s, joined by commas", item, list(Names()))
+	return Entry{}, nil, fmt.Errorf("nemesis %q: unknown; expected %s, joined by commas", item, list(Names()))
 }

@@ -25,7 +25,7 @@ func (t *test) nemesis(load context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, guardian.Close()) }()
 	out, err := nemesis.Run(load, nemesis.Options{
-		Net: t.net.power(), Faults: t.o.faults, Interval: t.o.Interval, Rand: stream(t.o.Seed, streamNemesis), Ledger: ledger, Guardian: guardian,
+		Net: t.net.power(nemesis.Quorum(t.o.Quorum)), Faults: t.o.faults, Interval: t.o.Interval, Rand: stream(t.o.Seed, streamNemesis), Ledger: ledger, Guardian: guardian,
 		Now: t.journal.rec.Now, Logger: t.log,
 		Record: func(op history.Op) error {
 			op, err := t.journal.record(op)

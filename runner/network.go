@@ -31,13 +31,13 @@ type network struct {
 }
 
 // power is what the nemesis may do to it.
-func (n *network) power() nemesis.Net {
-	var power nemesis.Net
+func (n *network) power(quorum nemesis.Quorum) nemesis.Net {
+	power := nemesis.Net{Quorum: quorum}
 	for _, node := range n.Nodes() {
 		power.Nodes = append(power.Nodes, node.Name)
 	}
 	if n.embedded != nil {
-		power.Processes, power.Links = n.embedded, n.embedded.Links()
+		power.Processes, power.Links, power.Chain = n.embedded, n.embedded.Links(), n.embedded
 	}
 	return power
 }

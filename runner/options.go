@@ -12,7 +12,6 @@ import (
 
 	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
-	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
 	"github.com/jepgo/jepgo/usage"
@@ -29,16 +28,20 @@ type Options struct {
 	Key         string        // hex key of a funded account on a running network, "" for the devnet's faucet
 	Concurrency string        // client threads that submit transactions: 8, or 2n for twice the nodes
 	Rate        float64       // client operations a second over all threads, 0 for as fast as they come
-	Interval    time.Duration // from a fault's start to its stop, and to the next start
-	Seed        uint64        // every random choice comes from it
-	Store       string        // directory that holds the runs
-	Name        string        // name of the test in the store
-	Keep        bool          // leave the embedded devnet up afterwards
-	Bug         string        // planted bug of the embedded nodes, "" for honest ones
-	Claim       string        // profile whose claims are made, "" to detect it
-	OpTimeout   time.Duration // after which an operation is in doubt
-	Version     string        // of jepgo, for the record
-	Command     string        // the command line that repeats the run, for the record
+	Link        string        // mechanism of the embedded devnet's links, "" for proxies
+	Quorum      string        // whom faults may hit together: any (or ""), or safe
+	// Irreversible allows faults that destroy a node's data for good.
+	Irreversible bool
+	Interval     time.Duration // from a fault's start to its stop, and to the next start
+	Seed         uint64        // every random choice comes from it
+	Store        string        // directory that holds the runs
+	Name         string        // name of the test in the store
+	Keep         bool          // leave the embedded devnet up afterwards
+	Bug          string        // planted bug of the embedded nodes, "" for honest ones
+	Claim        string        // profile whose claims are made, "" to detect it
+	OpTimeout    time.Duration // after which an operation is in doubt
+	Version      string        // of jepgo, for the record
+	Command      string        // the command line that repeats the run, for the record
 
 	Log      *slog.Logger // also written to the run's jepgo.log
 	Progress io.Writer    // where progress lines go, nil for nowhere
@@ -55,6 +58,11 @@ func (o *Options) Check() error {
 		if _, err := workloads.Get(name); err != nil {
 			return usage.Errorf("--workload: %w", err)
 		}
+	}
+	switch nemesis.Quorum(o.Quorum) {
+	case "", nemesis.QuorumAny, nemesis.QuorumSafe:
+	default:
+		return usage.Errorf("--quorum %q: want any or safe", o.Quorum)
 	}
 	if o.Claim != "" {
 		if _, err := claims.ParseProfile(o.Claim); err != nil {
@@ -90,8 +98,14 @@ func (o *Options) Check() error {
 	if o.Bug != "" && !slices.Contains(Bugs(), o.Bug) {
 		return usage.Errorf("--bug %q does not exist: want one of %s", o.Bug, strings.Join(Bugs(), ", "))
 	}
-	var err error
-	if o.faults, err = nemesis.Parse(o.Nemesis, o.reach(nodes)); err != nil {
+	if o.Link == "" {
+		o.Link = nemesis.LinkProxy
+	}
+	reach, err := o.reach(nodes)
+	if err != nil {
+		return err
+	}
+	if o.faults, err = nemesis.Parse(o.Nemesis, reach); err != nil {
 		return usage.Errorf("--nemesis: %w", err)
 	}
 	o.threads, err = parseConcurrency(o.Concurrency, nodes)
@@ -99,11 +113,23 @@ func (o *Options) Check() error {
 }
 
 // reach is what the nemesis will have power over.
-func (o *Options) reach(nodes int) nemesis.Reach {
+func (o *Options) reach(nodes int) (nemesis.Reach, error) {
 	if len(o.RPC) > 0 {
-		return nemesis.Reach{Nodes: nodes}
+		return nemesis.Reach{Nodes: nodes}, nil
 	}
-	return nemesis.Reach{Nodes: nodes, Processes: true, Links: link.ProxyFeatures()}
+	return EmbeddedReach(nodes, o.Link, o.Irreversible)
+}
+
+// EmbeddedReach is what the nemesis has power over on an embedded devnet whose
+// links are made of that mechanism.
+func EmbeddedReach(nodes int, link string, irreversible bool) (nemesis.Reach, error) {
+	features, err := nemesis.LinkFeatures(link)
+	if err != nil {
+		return nemesis.Reach{}, usage.Errorf("--link: %w", err)
+	}
+	return nemesis.Reach{
+		Nodes: nodes, Processes: true, Links: features, Chain: true, Irreversible: irreversible,
+	}, nil
 }
 
 // MaxNodes keeps the links between all pairs of nodes within the open files of

@@ -28,7 +28,7 @@ func newRoot() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(
-		newTest(), cli.NewCheck(), cli.NewConvert(), cli.NewGen(), newDevnet(), newHeal(), newList(), newShow(), newVersion(),
+		newTest(), cli.NewCheck(), cli.NewConvert(), cli.NewGen(), newDevnet(), newHeal(), newDoctor(), newExplain(), newList(), newShow(), newVersion(),
 		newValidator(), newSupervisor(), newGuardian(),
 	)
 	root.InitDefaultCompletionCmd()

@@ -62,6 +62,9 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.StringSliceVar(&f.RPC, "rpc", nil, "JSON-RPC `URLs` of a running network, comma-joined, one for each node")
 	fs.StringVar(&f.Key, "key", "", "hex private key of a funded account on the network behind --rpc (default: the faucet of jepgo's own devnets)")
 	fs.StringVar(&f.devnet, "devnet", "embedded", "which devnet to start: embedded")
+	fs.StringVar(&f.Link, "link", nemesis.LinkProxy, linkHelp())
+	fs.BoolVar(&f.Irreversible, "allow-irreversible", false, "allow faults that destroy a node's data for good")
+	fs.StringVar(&f.Quorum, "quorum", string(nemesis.QuorumAny), "whom faults may hit together: any, or safe (less than a third of the voting power)")
 	fs.StringVar(&f.Concurrency, "concurrency", "2n", "client threads that submit transactions; 2n is twice the number of nodes")
 	fs.Float64Var(&f.Rate, "rate", 0, "client operations a second over all threads, 0 for as fast as they come")
 	fs.DurationVar(&f.Interval, "nemesis-interval", 10*time.Second, "from a fault's start to its end, and to the next start")
@@ -79,6 +82,8 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "log only warnings and errors, no progress")
 	cli.CompleteWith(cmd, "workload", workloads.Names)
 	cli.CompleteWith(cmd, "nemesis", nemesis.Names)
+	cli.CompleteWith(cmd, "link", nemesis.LinkMechanisms)
+	cli.CompleteWith(cmd, "quorum", func() []string { return []string{string(nemesis.QuorumAny), string(nemesis.QuorumSafe)} })
 	cli.CompleteWith(cmd, "bug", runner.Bugs)
 	cli.CompleteWith(cmd, "claim", claims.ProfileNames)
 	return cmd
@@ -239,12 +244,18 @@ func newLog(w io.Writer, format string, verbose, quiet bool) (*slog.Logger, erro
 	return nil, usage.Errorf("--log-format %q: want text or json", format)
 }
 
+// linkHelp is the help of --link.
+func linkHelp() string {
+	return "what the links between the nodes are made of: " + strings.Join(nemesis.LinkMechanisms(), ", ")
+}
+
 // faultHelp lists the faults with what may follow their names.
 func faultHelp() string {
 	var b strings.Builder
 	for _, e := range nemesis.Registry() {
-		fmt.Fprintf(&b, "  %-10s %s\n             after a colon: %s\n", e.Name, e.Doc, strings.Join(e.Specs, ", "))
+		fmt.Fprintf(&b, "  %-16s %s\n", e.Name, e.Doc)
 	}
+	b.WriteString("jepgo explain FAULT says what each does and what may follow its name; jepgo doctor\nwhich of them work on this machine.\n")
 	return b.String()
 }
 

@@ -19,7 +19,8 @@ const (
 	// maxBlockBytes bounds a CometBFT block. A full EVM block of the cheapest
 	// calldata is 3 MB, twice that as hex.
 	maxBlockBytes = 16 << 20
-	votingPower   = 10
+	// Power is the voting power of each validator.
+	Power = 10
 )
 
 // evmGenesis has every fork up to Osaka active from the start, the system
@@ -85,7 +86,7 @@ func cometGenesis(cfg Config) (*cmttypes.GenesisDoc, error) {
 	for i, name := range cfg.Names {
 		pub := validatorKey(cfg.Seed, i).PubKey()
 		doc.Validators = append(doc.Validators, cmttypes.GenesisValidator{
-			Address: pub.Address(), PubKey: pub, Power: votingPower, Name: name,
+			Address: pub.Address(), PubKey: pub, Power: Power, Name: name,
 		})
 	}
 	if err := doc.ValidateAndComplete(); err != nil {

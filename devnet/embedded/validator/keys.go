@@ -20,6 +20,10 @@ func validatorKey(seed string, i int) ed25519.PrivKey {
 	return ed25519.GenPrivKeyFromSecret([]byte(label(seed, "validator", i)))
 }
 
+// Address is the consensus address of validator i in hex, as CometBFT's RPC
+// prints it.
+func Address(seed string, i int) string { return validatorKey(seed, i).PubKey().Address().String() }
+
 // cometNodeKey is the identity of validator i on CometBFT's peer-to-peer network.
 func cometNodeKey(seed string, i int) *p2p.NodeKey {
 	return &p2p.NodeKey{PrivKey: ed25519.GenPrivKeyFromSecret([]byte(label(seed, "node", i)))}

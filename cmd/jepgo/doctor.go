@@ -1,0 +1,90 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/jepgo/jepgo/cmd/cli"
+	"github.com/jepgo/jepgo/nemesis"
+	"github.com/jepgo/jepgo/runner"
+)
+
+// finding is one line of the doctor's report.
+type finding struct {
+	Kind    string `json:"kind"` // mechanism, or fault
+	Name    string `json:"name"`
+	Works   bool   `json:"works"`
+	Missing string `json:"missing,omitempty"` // what, and how to get it
+	Doc     string `json:"doc"`
+}
+
+func newDoctor() *cobra.Command {
+	var asJSON bool
+	var nodes int
+	var link string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say which faults and mechanisms work on this machine, and why not",
+		Long: `Try every mechanism that faults are made with on this machine, and say which
+faults a devnet of jepgo's own could be tested with, and what is missing for the
+others. It leaves no trace. The exit status is 0 whatever is missing.`,
+		Args: cli.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			found, err := examine(nodes, link)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(found)
+			}
+			return printFindings(cmd.OutOrStdout(), found)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
+	cmd.Flags().IntVar(&nodes, "nodes", 4, "validators of the devnet that is thought of")
+	cmd.Flags().StringVar(&link, "link", nemesis.LinkProxy, linkHelp())
+	return cmd
+}
+
+func examine(nodes int, link string) ([]finding, error) {
+	var found []finding
+	for _, m := range nemesis.Mechanisms() {
+		found = append(found, newFinding("mechanism", m.Name, m.Doc, m.Probe()))
+	}
+	reach, err := runner.EmbeddedReach(nodes, link, true)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range nemesis.Registry() {
+		f, err := e.New("")
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, newFinding("fault", e.Name, e.Doc, f.Possible(reach)))
+	}
+	return found, nil
+}
+
+func newFinding(kind, name, doc string, err error) finding {
+	f := finding{Kind: kind, Name: name, Doc: doc, Works: err == nil}
+	if err != nil {
+		f.Missing = err.Error()
+	}
+	return f
+}
+
+func printFindings(w io.Writer, found []finding) error {
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, f := range found {
+		state, text := "works", f.Doc
+		if !f.Works {
+			state, text = "no", f.Missing
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.Kind, f.Name, state, text)
+	}
+	return table.Flush()
+}

@@ -1,0 +1,85 @@
+package embedded
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/jepgo/jepgo/devnet/embedded/validator"
+)
+
+// Height is the node's newest block, by its JSON-RPC.
+func (n *Network) Height(ctx context.Context, name string) (uint64, error) {
+	node, err := n.find(name)
+	if err != nil {
+		return 0, err
+	}
+	return askHeight(ctx, node.HTTP)
+}
+
+// Proposer is the node whose turn it is to propose the block that is being
+// agreed on, as the first node that answers sees it: another one's turn comes
+// when a round fails.
+func (n *Network) Proposer(ctx context.Context) (string, error) {
+	var errs []error
+	for _, node := range n.nodes {
+		if _, up := node.running(); !up {
+			continue
+		}
+		once, cancel := context.WithTimeout(ctx, askTimeout)
+		address, err := askProposer(once, node.Comet)
+		cancel()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("node %s: %w", node.Name, err))
+			continue
+		}
+		for i, name := range n.state.Names {
+			if validator.Address(n.state.Seed, i) == address {
+				return name, nil
+			}
+		}
+		return "", fmt.Errorf("node %s: proposer %q is none of %q", node.Name, address, n.state.Names)
+	}
+	return "", errors.Join(append(errs, errors.New("no node says who proposes"))...)
+}
+
+// Power is the voting power of every node: it is in the genesis, and nothing
+// changes it.
+func (n *Network) Power(context.Context) (map[string]int64, error) {
+	power := make(map[string]int64, len(n.state.Names))
+	for _, name := range n.state.Names {
+		power[name] = validator.Power
+	}
+	return power, nil
+}
+
+func askProposer(ctx context.Context, comet string) (address string, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, comet+"/consensus_state", nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Result struct {
+			Round struct {
+				Proposer struct {
+					Address string `json:"address"`
+				} `json:"proposer"`
+			} `json:"round_state"`
+		} `json:"result"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); err != nil {
+		return "", fmt.Errorf("cometbft consensus state: %w", err)
+	}
+	if address = answer.Result.Round.Proposer.Address; address == "" {
+		return "", fmt.Errorf("cometbft consensus state: %s without a proposer", resp.Status)
+	}
+	return address, nil
+}

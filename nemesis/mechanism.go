@@ -1,0 +1,75 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jepgo/jepgo/devnet/link"
+)
+
+// Mechanism is one way to break things, which works on some machines.
+type Mechanism struct {
+	Name string
+	Doc  string // one line
+	// Probe returns nil when it works here, else what is missing and how to get
+	// it. It leaves no trace.
+	Probe func() error
+	// Leftovers finds, by observation, what the mechanism has in force although
+	// its owner is gone; nil where everything ends with the owner.
+	Leftovers func() ([]Leftover, error)
+}
+
+// Leftover is one thing that a dead jepgo left on this machine, told from
+// everybody else's by our mark on it.
+type Leftover struct {
+	What   string
+	Remove func(ctx context.Context) error // idempotent
+}
+
+// Mechanisms lists the ways to break things. A new one is a line here.
+func Mechanisms() []Mechanism {
+	return []Mechanism{
+		{Name: "signals", Doc: "kill, pause and the like, to processes of the same user", Probe: func() error { return nil }},
+		{Name: "link proxy", Doc: "TCP proxies between the nodes, no privileges", Probe: func() error { return nil }},
+	}
+}
+
+// Sweep removes what dead owners left on this machine, by observation and
+// without any ledger. It returns one line for each thing, and an error for what
+// it could not remove.
+func Sweep(ctx context.Context) (did []string, err error) {
+	var errs []error
+	for _, m := range Mechanisms() {
+		if m.Leftovers == nil {
+			continue
+		}
+		left, err := m.Leftovers()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m.Name, err))
+		}
+		for _, l := range left {
+			if err := l.Remove(ctx); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %s: %w", m.Name, l.What, err))
+				continue
+			}
+			did = append(did, fmt.Sprintf("%s: %s: removed", m.Name, l.What))
+		}
+	}
+	return did, errors.Join(errs...)
+}
+
+// LinkFeatures returns what the links of a mechanism will be able to do.
+func LinkFeatures(mechanism string) ([]link.Support, error) {
+	switch mechanism {
+	case LinkProxy:
+		return link.ProxyFeatures(), nil
+	}
+	return nil, fmt.Errorf("links %q: unknown; expected one of %s", mechanism, list(LinkMechanisms()))
+}
+
+// The mechanisms of links, as --link takes them.
+const LinkProxy = "proxy"
+
+// LinkMechanisms lists them.
+func LinkMechanisms() []string { return []string{LinkProxy} }

@@ -56,6 +56,7 @@ type Net struct {
 	Processes Processes
 	Links     link.Link
 	Chain     Chain
+	Configs   Configs
 	Quorum    Quorum
 }
 

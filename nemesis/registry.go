@@ -27,6 +27,7 @@ func Registry() []Entry {
 		partitionEntry(),
 		killEntry(),
 		pauseEntry(),
+		configEntry(),
 	}
 }
 

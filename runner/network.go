@@ -37,7 +37,7 @@ func (n *network) power(quorum nemesis.Quorum) nemesis.Net {
 		power.Nodes = append(power.Nodes, node.Name)
 	}
 	if n.embedded != nil {
-		power.Processes, power.Links, power.Chain = n.embedded, n.embedded.Links(), n.embedded
+		power.Processes, power.Links, power.Chain, power.Configs = n.embedded, n.embedded.Links(), n.embedded, n.embedded
 	}
 	return power
 }

@@ -93,6 +93,11 @@ func (cfg Config) Validate() error {
 	if len(cfg.Names) > 0 && len(peers) != len(cfg.Names)-1 {
 		bad("peers: %d, want all %d others", len(peers), len(cfg.Names)-1)
 	}
+	if cfg.Change != "" {
+		if err := checkChange(cfg.Change); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	if cfg.Bug != "" {
 		if _, err := findBug(cfg.Bug); err != nil {
 			errs = append(errs, err)

@@ -3,8 +3,8 @@ package validator
 import "time"
 
 // Config is everything one validator process needs to know. It is a JSON file
-// in the validator's directory, written before the first start and never
-// changed: a restart reads the same file.
+// in the validator's directory, written before the first start: a restart reads
+// the same file.
 type Config struct {
 	Name        string        `json:"name"`
 	Index       int           `json:"index"` // position among Names, from 0
@@ -16,8 +16,9 @@ type Config struct {
 	Alloc       []string      `json:"alloc"` // 0x addresses that start with funds, beside the faucet
 	BlockTime   time.Duration `json:"block_time"`
 	Listen      Listen        `json:"listen"`
-	Peers       []Peer        `json:"peers"`         // every other validator, as this one must dial it
-	Bug         string        `json:"bug,omitempty"` // a planted bug, "" for an honest node
+	Peers       []Peer        `json:"peers"`            // every other validator, as this one must dial it
+	Bug         string        `json:"bug,omitempty"`    // a planted bug, "" for an honest node
+	Change      string        `json:"change,omitempty"` // flags set wrong, "" for the usual ones
 }
 
 // Listen holds the host:port of each server of a validator.

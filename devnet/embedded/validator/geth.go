@@ -79,7 +79,7 @@ func stackConfig(cfg Config) (*node.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	modules := []string{"eth", "net", "web3", "txpool", "debug", "admin"}
+	modules := cfg.modules()
 	sc := &node.Config{
 		Name:        gethName,
 		DataDir:     cfg.Dir,
@@ -98,7 +98,13 @@ func stackConfig(cfg Config) (*node.Config, error) {
 	}
 	// Trusted peers are never refused. They are not static peers of geth: its
 	// dialler would wait 35 s before a second attempt; dialPeers does it.
+	if cfg.Change == FewPeers {
+		sc.P2P.MaxPeers = 1
+	}
 	for _, p := range cfg.Peers {
+		if cfg.Change == FewPeers {
+			break
+		}
 		n, err := peerEnode(cfg, p)
 		if err != nil {
 			return nil, err

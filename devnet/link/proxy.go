@@ -7,8 +7,6 @@ import (
 	"net"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 )
 
 // Options describe the links that NewProxy opens.
@@ -19,6 +17,10 @@ type Options struct {
 	// It is asked once for each listener, before NewProxy returns.
 	Target func(node, protocol string) string
 	Host   string // address the listeners bind to; "" is 127.0.0.1
+	// Seed is what every draw of a shape follows from: the draws for unit k of an
+	// edge under shapes are the same for the same seed. What unit k then is depends
+	// on how the kernel cuts the streams up, so a run repeats approximately.
+	Seed uint64
 }
 
 // Proxy is a Link made of TCP proxies inside this process: it needs no
@@ -31,6 +33,14 @@ type Options struct {
 // not listen, the dial is reset at once. "Delivered" means taken over by the
 // receiving side's kernel: what it had taken before a cut may still be read
 // after.
+//
+// A shape acts on units: reads of a stream, of at most 32 KiB. Their order is
+// kept, whatever holds them. What is held is bounded, 16 MiB a direction of a
+// connection; beyond it the sender waits, as it does for a slow receiver. So a
+// delay of d lets 16 MiB/d through. A rate is shared by all connections of the
+// edge. Dials are not shaped: the proxy answers them at once. Waits are those of
+// Go's timers, late by under a millisecond on a quiet machine; Counters.Late
+// tells. What a Reset breaks is counted neither as delivered nor as dropped.
 type Proxy struct {
 	names []string
 	order []Edge
@@ -48,21 +58,6 @@ type Proxy struct {
 }
 
 var _ Link = (*Proxy)(nil)
-
-// state is how an edge behaves now. It is never changed, only replaced, so that
-// shaping can add fields that the forwarding loop reads without a lock.
-type state struct {
-	cut bool
-}
-
-// edge is one direction between two nodes, for all protocols.
-type edge struct {
-	state atomic.Pointer[state]
-
-	bytes, dropped, connections, refused atomic.Int64
-}
-
-func (e *edge) cut() bool { return e.state.Load().cut }
 
 type route struct {
 	edge     Edge
@@ -95,8 +90,7 @@ func NewProxy(opts Options) (*Proxy, error) {
 			}
 			e := Edge{From: from, To: to}
 			p.order = append(p.order, e)
-			p.edges[e] = new(edge)
-			p.edges[e].state.Store(&state{})
+			p.edges[e] = newEdge(e, opts.Seed)
 		}
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
@@ -135,12 +129,7 @@ func (p *Proxy) Counters(edge Edge) Counters {
 	if e == nil {
 		return Counters{}
 	}
-	return Counters{
-		Bytes:        e.bytes.Load(),
-		Dropped:      e.dropped.Load(),
-		Connections:  e.connections.Load(),
-		RefusedDials: e.refused.Load(),
-	}
+	return e.counters()
 }
 
 // Cut stops the edge. No byte is handed over on it after Cut has returned: a
@@ -155,7 +144,9 @@ func (p *Proxy) Cut(edge Edge) error {
 	if e.cut() {
 		return nil
 	}
-	e.state.Store(&state{cut: true})
+	is := *e.state.Load()
+	is.cut = true
+	e.become(is)
 	// A pump looks at the state with its lock held and keeps it while it writes:
 	// who holds each lock once has outlasted every write that saw the old state.
 	for c := range p.conns {
@@ -180,7 +171,9 @@ func (p *Proxy) Heal(edge Edge) error {
 	if !e.cut() {
 		return nil
 	}
-	e.state.Store(&state{})
+	is := *e.state.Load()
+	is.cut = false
+	e.become(is)
 	for c := range p.conns {
 		for _, pump := range c.pumps() {
 			if pump.edge == e && pump.lost.Load() {
@@ -194,21 +187,39 @@ func (p *Proxy) Heal(edge Edge) error {
 // Features of a TCP proxy.
 func (p *Proxy) Features() []Support { return ProxyFeatures() }
 
-// ProxyFeatures lists what a Proxy can do and what that means in one.
-func ProxyFeatures() []Support {
-	return []Support{{FeatureCut, "what one end sends is swallowed, and the heal closes the connections that lost bytes"}}
-}
-
-// Shape replaces the shape of the edge.
+// Shape replaces the shape of the edge. What an earlier shape holds keeps its
+// time, unless the new one holds nothing.
 func (p *Proxy) Shape(edge Edge, shape Shape) error {
-	if _, err := p.find(edge); err != nil {
+	e, err := p.find(edge)
+	if err != nil {
 		return err
 	}
-	return shape.Check(p.Features())
+	if err := shape.Check(p.Features()); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	is := *e.state.Load()
+	if is.shape == shape {
+		return nil
+	}
+	if is.shape.Rate != shape.Rate {
+		is.line = newLine(shape.Rate)
+	}
+	is.shape = shape
+	e.become(is)
+	return nil
 }
 
-// Shaped returns the present shape of the edge.
-func (p *Proxy) Shaped(Edge) Shape { return Shape{} }
+// Shaped returns the present shape of the edge; the zero Shape for an unknown
+// edge.
+func (p *Proxy) Shaped(edge Edge) Shape {
+	e := p.edges[edge]
+	if e == nil {
+		return Shape{}
+	}
+	return e.state.Load().shape
+}
 
 // Reset breaks the open connections between the two nodes.
 func (p *Proxy) Reset(edge Edge) (int, error) {
@@ -226,6 +237,7 @@ func (p *Proxy) Reset(edge Edge) (int, error) {
 			n++
 		}
 	}
+	there.resets.Add(int64(n))
 	return n, nil
 }
 
@@ -252,101 +264,4 @@ func (p *Proxy) find(edge Edge) (*edge, error) {
 		return nil, fmt.Errorf("edge %q: no such link, expected two different nodes of %q", edge, p.names)
 	}
 	return e, nil
-}
-
-// accept takes the dials of one listener until it is closed.
-func (p *Proxy) accept(ln net.Listener, e Edge, target string) {
-	for {
-		near, err := ln.Accept()
-		switch {
-		case err == nil:
-			p.wg.Go(func() { p.serve(near.(*net.TCPConn), e, target) })
-		case errors.Is(err, net.ErrClosed):
-			return
-		default:
-			// Out of file descriptors, most likely: let some be closed.
-			select {
-			case <-p.ctx.Done():
-				return
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
-	}
-}
-
-// serve carries one connection from its accept to its end.
-func (p *Proxy) serve(near *net.TCPConn, e Edge, target string) {
-	c := newConn(near, p.edges[e], p.edges[Edge{From: e.To, To: e.From}])
-	defer c.hangUp()
-	if !p.add(c) {
-		return
-	}
-	defer p.remove(c)
-	if !c.there.lost.Load() {
-		far, err := p.dial(target)
-		switch {
-		case err == nil:
-			if !p.connect(c, far) {
-				return
-			}
-		case c.back.edge.cut():
-			c.back.lose(0) // the refusal is lost on its way back
-		default:
-			c.reset()
-			return
-		}
-	}
-	c.run()
-}
-
-func (p *Proxy) dial(target string) (*net.TCPConn, error) {
-	var d net.Dialer
-	far, err := d.DialContext(p.ctx, "tcp", target)
-	if err != nil {
-		return nil, err
-	}
-	return far.(*net.TCPConn), nil
-}
-
-// add registers a new connection, so that Cut, Heal and Close reach it. A dial
-// on a cut edge is marked as lost in the same step: Heal either sees the mark or
-// comes before.
-func (p *Proxy) add(c *conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return false
-	}
-	p.conns[c] = struct{}{}
-	if c.there.edge.cut() {
-		c.there.edge.refused.Add(1)
-		c.there.lost.Store(true)
-	}
-	return true
-}
-
-// connect gives the connection its far end, unless it was closed or the edge cut
-// meanwhile.
-func (p *Proxy) connect(c *conn, far *net.TCPConn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c.isDone() {
-		far.Close()
-		return false
-	}
-	if c.there.edge.cut() {
-		far.Close()
-		c.there.edge.refused.Add(1)
-		c.there.lost.Store(true)
-		return true
-	}
-	c.there.edge.connections.Add(1)
-	c.setFar(far)
-	return true
-}
-
-func (p *Proxy) remove(c *conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.conns, c)
 }

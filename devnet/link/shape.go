@@ -2,6 +2,7 @@ package link
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -83,7 +84,8 @@ func (s Shape) parts() []struct {
 		{FeatureJitter, s.Jitter != 0, 0},
 		{FeatureRate, s.Rate != 0, 0},
 		{FeatureLoss, s.Loss != 0, s.Loss},
-		{FeatureBurst, s.Burst != Burst{}, max(s.Burst.Enter, s.Burst.Leave)},
+		{FeatureBurst, s.Burst != Burst{}, s.Burst.Enter},
+		{FeatureBurst, s.Burst != Burst{}, s.Burst.Leave},
 		{FeatureDuplicate, s.Duplicate != 0, s.Duplicate},
 		{FeatureReorder, s.Reorder != 0, s.Reorder},
 		{FeatureCorrupt, s.Corrupt != 0, s.Corrupt},
@@ -101,7 +103,7 @@ func (s Shape) parts() []struct {
 func (s Shape) Features() []Feature {
 	var fs []Feature
 	for _, p := range s.parts() {
-		if p.asked {
+		if p.asked && !slices.Contains(fs, p.feature) {
 			fs = append(fs, p.feature)
 		}
 	}
@@ -115,7 +117,7 @@ func (s Shape) Check(offered []Support) error {
 		if p.asked && !Offers(offered, p.feature) {
 			return fmt.Errorf("link: %s is not among what this mechanism can do: %s", p.feature, names(offered))
 		}
-		if p.share < 0 || p.share > 1 {
+		if !(p.share >= 0 && p.share <= 1) {
 			return fmt.Errorf("link: %s %g: expected a share from 0 to 1", p.feature, p.share)
 		}
 	}

@@ -1,10 +1,14 @@
 // Package linktest holds a link mechanism to the contract of link.Link: cuts that
 // bite before they return, one direction at a time; heals after which both ends
-// dial anew; counters that agree with what the ends saw.
+// dial anew; shapes that do what was asked, no less and not much more; counters
+// that agree with what the ends saw.
 //
-// Every mechanism runs the same suite, so it relies on nothing but TCP: a dial on
-// a cut edge may hang or succeed and lead nowhere. It waits for conditions; the
-// bound of a minute only turns a hang into a failure.
+// Every mechanism runs the same suite. What concerns a feature is skipped where
+// Link.Features does not offer it; the rest relies on nothing but TCP, and a dial
+// on a cut edge may hang or succeed and lead nowhere. It waits for conditions; the
+// bound of a minute only turns a hang into a failure. Times may not fall below
+// what was asked, but a busy machine may exceed them: only the median is held to
+// an upper bound. Shares are held to 4.5 standard deviations.
 package linktest
 
 import (
@@ -29,6 +33,9 @@ type Bed struct {
 	Listeners map[string]net.Listener
 	// Dial connects one node to the listener of another through the links.
 	Dial func(ctx context.Context, from, to string) (net.Conn, error)
+	// Packets joins one node to another by datagrams through the links, out at from
+	// and in at to; nil where the links carry only streams. The test closes both.
+	Packets func(ctx context.Context, from, to string) (out net.Conn, in net.PacketConn, err error)
 }
 
 // bound is long beyond doubt: no test passes or fails on how fast things are.
@@ -37,23 +44,55 @@ const bound = time.Minute
 // Run runs the suite; start makes a fresh bed and cleans up after itself.
 func Run(t *testing.T, start func(t *testing.T) Bed) {
 	for _, test := range []struct {
-		name string
-		run  func(*testing.T, *bench)
+		name  string
+		run   func(*testing.T, *bench)
+		needs []link.Feature
 	}{
-		{"CarriesBothWays", carriesBothWays},
-		{"FullCut", fullCut},
-		{"OneWayCut", oneWayCut},
-		{"NothingAfterCut", nothingAfterCut},
-		{"CutEndsBlockedWrite", cutEndsBlockedWrite},
-		{"HealClosesWhatLostBytes", healClosesWhatLostBytes},
-		{"HealSparesWhatLostNothing", healSparesWhatLostNothing},
-		{"DialDuringCut", dialDuringCut},
-		{"EndIsSwallowed", endIsSwallowed},
-		{"Idempotent", idempotent},
-		{"UnknownEdge", unknownEdge},
-		{"Concurrent", concurrent},
+		{"CarriesBothWays", carriesBothWays, nil},
+		{"FullCut", fullCut, nil},
+		{"OneWayCut", oneWayCut, nil},
+		{"NothingAfterCut", nothingAfterCut, nil},
+		{"CutEndsBlockedWrite", cutEndsBlockedWrite, nil},
+		{"HealClosesWhatLostBytes", healClosesWhatLostBytes, nil},
+		{"HealSparesWhatLostNothing", healSparesWhatLostNothing, nil},
+		{"DialDuringCut", dialDuringCut, nil},
+		{"EndIsSwallowed", endIsSwallowed, nil},
+		{"Idempotent", idempotent, nil},
+		{"UnknownEdge", unknownEdge, nil},
+		{"Concurrent", concurrent, nil},
+		{"ShapesThatMakeNoSense", nonsense, nil},
+		{"ResetNow", resetNow, nil},
+		{"Delay", delay, []link.Feature{link.FeatureDelay}},
+		{"DelayPipelines", delayPipelines, []link.Feature{link.FeatureDelay}},
+		{"UnshapeReleases", unshapeReleases, []link.Feature{link.FeatureDelay}},
+		{"ShapeOutlivesCut", shapeOutlivesCut, []link.Feature{link.FeatureDelay}},
+		{"CutStopsWhatIsHeld", cutStopsWhatIsHeld, []link.Feature{link.FeatureDelay}},
+		{"ConcurrentShapes", concurrentShapes, []link.Feature{link.FeatureDelay}},
+		{"Jitter", jitter, []link.Feature{link.FeatureDelay, link.FeatureJitter}},
+		{"Rate", rate, []link.Feature{link.FeatureRate}},
+		{"RateAndDelay", rateAndDelay, []link.Feature{link.FeatureRate, link.FeatureDelay}},
+		{"Stall", stall, []link.Feature{link.FeatureStall}},
+		{"Slice", slice, []link.Feature{link.FeatureSlice}},
+		{"SlowClose", slowClose, []link.Feature{link.FeatureSlowClose}},
+		{"HalfOpen", halfOpen, []link.Feature{link.FeatureHalfOpen}},
+		{"ResetShare", resetShare, []link.Feature{link.FeatureReset}},
+		{"CorruptVisible", corruptVisible, []link.Feature{link.FeatureCorruptVisible}},
+		{"Loss", loss, []link.Feature{link.FeatureLoss}},
+		{"StreamSurvivesLoss", streamSurvivesLoss, []link.Feature{link.FeatureLoss}},
+		{"Burst", burst, []link.Feature{link.FeatureBurst}},
+		{"Duplicate", duplicate, []link.Feature{link.FeatureDuplicate}},
+		{"Reorder", reorder, []link.Feature{link.FeatureReorder}},
+		{"Corrupt", corrupt, []link.Feature{link.FeatureCorrupt}},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, newBench(t, start(t))) })
+		t.Run(test.name, func(t *testing.T) {
+			b := newBench(t, start(t))
+			for _, f := range test.needs {
+				if !link.Offers(b.Link.Features(), f) {
+					t.Skipf("%s is not among the features of this mechanism", f)
+				}
+			}
+			test.run(t, b)
+		})
 	}
 }
 

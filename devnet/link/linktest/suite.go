@@ -244,7 +244,13 @@ func unknownEdge(t *testing.T, b *bench) {
 		if err := b.Link.Heal(e); err == nil {
 			t.Errorf("heal %s: no error", e)
 		}
-		if b.Link.IsCut(e) || b.Link.Counters(e) != (link.Counters{}) {
+		if err := b.Link.Shape(e, link.Shape{}); err == nil {
+			t.Errorf("shape %s: no error", e)
+		}
+		if n, err := b.Link.Reset(e); err == nil || n != 0 {
+			t.Errorf("reset %s: %d, %v, want an error", e, n, err)
+		}
+		if b.Link.IsCut(e) || b.Link.Shaped(e) != (link.Shape{}) || b.Link.Counters(e) != (link.Counters{}) {
 			t.Errorf("unknown edge %s has a state", e)
 		}
 	}

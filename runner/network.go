@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"syscall"
 	"time"
 
@@ -105,7 +106,9 @@ func (t *test) findProfile(ctx context.Context) (claims.Profile, error) {
 	return workloads.Detect(ctx, t.clients)
 }
 
-// watchNodes reports node processes that ended although nobody asked them to.
+// watchNodes records the end of every node process. Which of them the nemesis
+// meant is for the reader of the history to say: it lies within a fault that
+// restarts that node.
 func (t *test) watchNodes(ctx context.Context) {
 	if t.net.embedded == nil {
 		return
@@ -115,10 +118,11 @@ func (t *test) watchNodes(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case exit := <-t.net.embedded.Exits():
-			if exit.Signal == syscall.SIGKILL {
-				continue // the nemesis' own way; anything else is the node's
+			level := slog.LevelWarn
+			if exit.Signal == syscall.SIGKILL || exit.Code == 0 {
+				level = slog.LevelDebug // as the nemesis does it
 			}
-			t.log.Error("node ended by itself", "node", exit.Node, "state", exit.State, "log", exit.Tail)
+			t.log.Log(ctx, level, "node process ended", "node", exit.Node, "state", exit.State, "log", exit.Tail)
 			if err := t.journal.note("exit", history.MapOf(
 				history.Keyword("node"), history.Text(exit.Node),
 				history.Keyword("state"), history.Text(exit.State))); err != nil {

@@ -100,6 +100,7 @@ type Exit struct {
 	Process devnet.Identity
 	State   string         // how it ended, for people: "signal: killed", "exit status 1"
 	Signal  syscall.Signal // the signal that ended it; 0 when it exited by itself
+	Code    int            // exit status when it exited by itself, else -1
 	Tail    string         // the last lines that this incarnation logged
 }
 

@@ -126,7 +126,7 @@ func (n *Network) reap(node *node, p *process, cmd *exec.Cmd) {
 	if n.closing.Load() {
 		return
 	}
-	exit := Exit{Node: node.Name, Process: p.id, State: p.end.String(), Signal: signalOf(p.end), Tail: tail(node.Log, p.log)}
+	exit := Exit{Node: node.Name, Process: p.id, State: p.end.String(), Signal: signalOf(p.end), Code: p.end.ExitCode(), Tail: tail(node.Log, p.log)}
 	select {
 	case n.exits <- exit:
 	default:

@@ -57,6 +57,7 @@ type Net struct {
 	Links     link.Link
 	Chain     Chain
 	Configs   Configs
+	Peers     Peers
 	Quorum    Quorum
 }
 

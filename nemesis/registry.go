@@ -28,6 +28,7 @@ func Registry() []Entry {
 		killEntry(),
 		pauseEntry(),
 		configEntry(),
+		peerEntry(),
 	}
 }
 

@@ -39,8 +39,20 @@ func (n *network) power(quorum nemesis.Quorum) nemesis.Net {
 	}
 	if n.embedded != nil {
 		power.Processes, power.Links, power.Chain, power.Configs = n.embedded, n.embedded.Links(), n.embedded, n.embedded
+		power.Peers = hostile{n.embedded}
 	}
 	return power
+}
+
+// hostile lets the nemesis see a devnet's hostile peers by its own interface.
+type hostile struct{ *embedded.Network }
+
+func (h hostile) Attack(node, kind string, seed uint64) (nemesis.Attack, error) {
+	attack, err := h.Network.Attack(node, kind, seed)
+	if err != nil {
+		return nil, err
+	}
+	return attack, nil
 }
 
 // Bounds of the network's own steps.

@@ -122,11 +122,7 @@ func stackConfig(cfg Config) (*node.Config, error) {
 
 // peerEnode is the identity of a peer at the address of the link to it.
 func peerEnode(cfg Config, p Peer) (*enode.Node, error) {
-	host, port, err := splitAddr(p.DevP2P)
-	if err != nil {
-		return nil, err
-	}
-	return enode.NewV4(&devp2pKey(cfg.Seed, p.Index).PublicKey, net.ParseIP(host), port, 0), nil
+	return Enode(cfg.Seed, p.Index, p.DevP2P)
 }
 
 func ethConfig(cfg Config) *ethconfig.Config {

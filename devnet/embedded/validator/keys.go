@@ -3,11 +3,13 @@ package validator
 import (
 	"crypto/ecdsa"
 	"fmt"
+	"net"
 
 	"github.com/cometbft/cometbft/crypto/ed25519"
 	"github.com/cometbft/cometbft/p2p"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+	"github.com/ethereum/go-ethereum/p2p/enode"
 )
 
 // FaucetKey is the key of the account that holds the money of every jepgo
@@ -31,6 +33,20 @@ func cometNodeKey(seed string, i int) *p2p.NodeKey {
 
 // devp2pKey is the identity of validator i on devp2p.
 func devp2pKey(seed string, i int) *ecdsa.PrivateKey { return secp256k1(label(seed, "devp2p", i)) }
+
+// NodeID is the devp2p identity of validator i in hex, as admin_peers prints it.
+func NodeID(seed string, i int) string {
+	return enode.PubkeyToIDV4(&devp2pKey(seed, i).PublicKey).String()
+}
+
+// Enode is the devp2p key of validator i at an address.
+func Enode(seed string, i int, addr string) (*enode.Node, error) {
+	host, port, err := splitAddr(addr)
+	if err != nil {
+		return nil, err
+	}
+	return enode.NewV4(&devp2pKey(seed, i).PublicKey, net.ParseIP(host), port, 0), nil
+}
 
 // feeRecipient collects the fees of the blocks that validator i proposes, so a
 // block's miner field names its proposer.

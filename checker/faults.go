@@ -15,8 +15,10 @@ import (
 // faults are only assumed tests nothing, so what lacks evidence is Unknown; the
 // reason begins with "dirty" where a fault may still be in force. It never says
 // invalid: a fault is jepgo's doing, not the network's. A run that asked for no
-// fault is Valid. A kind of fault that was asked for and never requested, while
-// others were, is a warning. O(n) time and memory.
+// fault is Valid. A kind of fault that was asked for by name and never injected,
+// or a fault whose moment never came, makes the run Unknown: what it was to test
+// was not tested. Of the kinds that only "all" asked for, those that found no time
+// are warnings. O(n) time and memory.
 func NemesisFaults() Checker { return nemesisFaults{} }
 
 type nemesisFaults struct{}
@@ -34,6 +36,7 @@ func (c nemesisFaults) Check(ctx context.Context, h *history.History) Result {
 		switch {
 		case len(info.Nemesis) > 0:
 			r.Reason = because(early, "none of the faults that were asked for happened: "+strings.Join(info.Nemesis, ", "))
+			r.Warnings = notInjected(h)
 		case known:
 			r.Verdict, r.Facts, r.Reason = Valid, 1, "no fault was asked for"
 		default:
@@ -64,8 +67,12 @@ func (c nemesisFaults) Check(ctx context.Context, h *history.History) Result {
 		}
 		kind.add(h, f)
 	}
+	never := notInjected(h)
+	r.Facts += len(never)
+	doubts = append(doubts, never...)
+	named, members := askedKinds(info)
 	var missing []string
-	for _, name := range askedKinds(info.Nemesis) {
+	for _, name := range slices.Concat(named, members) {
 		if kinds[name] != nil {
 			continue
 		}
@@ -77,7 +84,13 @@ func (c nemesisFaults) Check(ctx context.Context, h *history.History) Result {
 		case early != "":
 			cause = early
 		}
-		missing = append(missing, fmt.Sprintf("%s was asked for but never injected: %s", name, cause))
+		what := fmt.Sprintf("%s was asked for but never injected: %s", name, cause)
+		switch {
+		case !slices.Contains(named, name):
+			missing = append(missing, what)
+		case len(never) == 0 || !slices.ContainsFunc(never, func(n string) bool { return strings.HasPrefix(n, name) }):
+			doubts = append(doubts, what) // else it was said with more detail
+		}
 	}
 	for _, name := range sortedKeys(kinds) {
 		r.Stats = append(r.Stats, Stat{Name: name, Value: kinds[name].String()})
@@ -100,20 +113,50 @@ func (c nemesisFaults) Check(ctx context.Context, h *history.History) Result {
 	return r
 }
 
-// askedKinds lists the kinds of fault that a run asked for, without their specs:
-// kill for kill:one, and each kind there is for all.
-func askedKinds(nemesis []string) []string {
-	var kinds []string
-	for _, name := range nemesis {
-		kind, _, _ := strings.Cut(strings.TrimPrefix(name, ":"), ":")
-		if kind == "all" {
-			kinds = append(kinds, "partition", "kill", "pause")
+// askedKinds lists the kinds of fault that a run asked for by name, without
+// their specs and times, and those that only all stands for.
+func askedKinds(info TestInfo) (named, members []string) {
+	all := false
+	for _, name := range info.Nemesis {
+		if kind := kindOf(name); kind != "all" {
+			named = append(named, kind)
 		} else {
-			kinds = append(kinds, kind)
+			all = true
 		}
 	}
-	slices.Sort(kinds)
-	return slices.Compact(kinds)
+	slices.Sort(named)
+	named = slices.Compact(named)
+	if !all {
+		return named, nil
+	}
+	for _, name := range info.Faults {
+		if kind := kindOf(name); !slices.Contains(named, kind) {
+			members = append(members, kind)
+		}
+	}
+	slices.Sort(members)
+	return named, slices.Compact(members)
+}
+
+// kindOf is kill for kill:one@height=50+10s.
+func kindOf(fault string) string {
+	fault = strings.TrimPrefix(fault, ":")
+	if end := strings.IndexAny(fault, ":@+"); end >= 0 {
+		fault = fault[:end]
+	}
+	return fault
+}
+
+// notInjected says of each fault whose moment never came why.
+func notInjected(h *history.History) []string {
+	var never []string
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		if op.Process == history.Nemesis() && op.F == "not-injected" {
+			never = append(never, fmt.Sprintf("%s was never injected (op %d): %s", textOf(op.Value, "fault"), i, errorText(op)))
+		}
+	}
+	return never
 }
 
 // problem is what stands against f, "" for nothing; dirty is set where it may

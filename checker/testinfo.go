@@ -10,7 +10,8 @@ type TestInfo struct {
 	Profile   string   // kind of network: bft, pos, …
 	Workloads []string // names without their colons, as all lists here
 	Nodes     []string
-	Nemesis   []string // faults that were asked for; empty for none
+	Nemesis   []string // kinds of fault that were asked for, all among them; empty for none
+	Faults    []string // what they came out as, with specs and times: kill:one@height=50
 	Processes int64    // client processes at the start
 	Bug       string   // planted bug, "" for none
 	Claim     string   // --claim, "" when it was not given
@@ -42,6 +43,7 @@ func ReadTest(h *history.History) (info TestInfo, ok bool) {
 				info.Nemesis = append(info.Nemesis, name)
 			}
 		}
+		info.Faults = textsOf(v, "faults")
 		info.Seed = intOf(v, "seed")
 		info.Processes = intOf(v, "processes")
 		return info, true

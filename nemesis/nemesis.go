@@ -59,6 +59,17 @@ type Net struct {
 	Configs   Configs
 	Peers     Peers
 	Quorum    Quorum
+	// Ops returns how many operations a client process has completed since the
+	// main phase began; of all processes where process is below 0. A client that
+	// goes on under another number after an operation in doubt counts as the
+	// process that it was at the start.
+	Ops func(process int64) int64
+	// Metrics lists each node's Prometheus endpoints, as URLs.
+	Metrics map[string][]string
+	// Only names the nodes that a fault must be planned on, whatever it would
+	// draw: how a composite fault keeps its parts together, and how a replay finds
+	// its targets. Empty: the fault draws.
+	Only []string
 }
 
 // Quorum limits whom faults may hit together.
@@ -83,12 +94,16 @@ type Reach struct {
 	Disks        bool           // the nodes' data directories can be put on disks of ours
 	RPC          bool           // clients can be sent through RPC proxies of ours
 	Irreversible bool           // --allow-irreversible, on nodes that are jepgo's to destroy
+	Ops          bool           // the clients' operations are counted
+	Metrics      bool           // the nodes' Prometheus endpoints are known
+	Quorum       Quorum         // whom faults may hit together
 }
 
 // reach is what there is once the network is: what Parse was asked for has been
 // granted by then.
 func (n Net) reach() Reach {
-	r := Reach{Nodes: len(n.Nodes), Processes: n.Processes != nil, Chain: n.Chain != nil, Disks: true, RPC: true, Irreversible: true}
+	r := Reach{Nodes: len(n.Nodes), Processes: n.Processes != nil, Chain: n.Chain != nil, Disks: true, RPC: true, Irreversible: true,
+		Ops: n.Ops != nil, Metrics: n.Metrics != nil, Quorum: n.Quorum}
 	if n.Links != nil {
 		r.Links = n.Links.Features()
 	}

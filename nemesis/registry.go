@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -47,10 +48,11 @@ func Names() []string {
 }
 
 // Parse reads the value of --nemesis: faults joined by commas, each with an
-// optional spec after a colon ("partition:halves,kill:one,pause"); "none" for
-// none, which returns an empty list; "all" for one of each kind that is possible
-// with that reach and can be undone. An error names the first that does not
-// exist, or is not possible. Nothing is touched.
+// optional spec after a colon ("partition:halves,kill:one,pause"), an optional
+// trigger after an @ and an optional length after a + ("kill:one@height=50+10s",
+// see Triggers); "none" for none, which returns an empty list; "all" for one of
+// each kind that is possible with that reach and can be undone. An error names
+// the first that does not exist, or is not possible. Nothing is touched.
 func Parse(text string, r Reach) ([]Fault, error) {
 	if text == noFaults {
 		return nil, nil
@@ -72,9 +74,28 @@ func Parse(text string, r Reach) ([]Fault, error) {
 		if err := f.Possible(r); err != nil {
 			return nil, err
 		}
+		if _, when, _ := timesOf(f); when != nil && when.kind == "after" && len(faults) == 0 {
+			return nil, fmt.Errorf("nemesis %q: expected a fault before it in the list, from whose end it counts", item)
+		}
 		faults = append(faults, f)
 	}
 	return faults, nil
+}
+
+// Asked lists the kinds that a value of --nemesis names, in its order and once
+// each, without their specs and times; all stays all. It is what a run must have
+// injected, while of the members of all some may find no time.
+func Asked(text string) []string {
+	var kinds []string
+	for item := range strings.SplitSeq(text, ",") {
+		if end := strings.IndexAny(item, ":@+"); end >= 0 {
+			item = item[:end]
+		}
+		if item != noFaults && !slices.Contains(kinds, item) {
+			kinds = append(kinds, item)
+		}
+	}
+	return kinds
 }
 
 // everything is one fault of each kind that is possible.
@@ -101,11 +122,19 @@ func everything(r Reach) ([]Fault, error) {
 	return faults, nil
 }
 
-// Lookup reads one fault with its options and returns it with its entry.
+// Lookup reads one fault with its options and times and returns it with its
+// entry.
 func Lookup(item string) (Entry, Fault, error) {
-	name, spec, colon := strings.Cut(item, ":")
-	if item == noFaults {
+	text, when, stay, err := cutTimes(item)
+	if err != nil {
+		return Entry{}, nil, fmt.Errorf("nemesis %q: %w", item, err)
+	}
+	name, spec, colon := strings.Cut(text, ":")
+	switch {
+	case item == noFaults:
 		return Entry{}, nil, fmt.Errorf("nemesis %q: goes with no other", noFaults)
+	case name == noFaults || name == allFaults:
+		return Entry{}, nil, fmt.Errorf("nemesis %q: %s takes nothing after it", item, name)
 	}
 	for _, e := range Registry() {
 		if name != e.Name {
@@ -117,6 +146,9 @@ func Lookup(item string) (Entry, Fault, error) {
 		f, err := e.New(spec)
 		if err != nil {
 			return Entry{}, nil, fmt.Errorf("nemesis %q: %w", item, err)
+		}
+		if when != nil || stay != nil {
+			f = timed{f, when, stay}
 		}
 		return e, f, nil
 	}

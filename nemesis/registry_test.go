@@ -55,7 +55,7 @@ func TestParseErrors(t *testing.T) {
 		"kill,":            `nemesis "": unknown; expected ` + known + `, joined by commas`,
 		"kill, pause":      `nemesis " pause": unknown; expected ` + known + `, joined by commas`,
 		"none,kill":        `nemesis "none": goes with no other`,
-		"all:one":          `nemesis "all:one": unknown; expected ` + known + `, joined by commas`,
+		"all:one":          `nemesis "all:one": all takes nothing after it`,
 		"kill:":            `nemesis "kill:": expected after the colon ` + targets,
 		"kill:two":         `nemesis "kill:two": "two": unknown; expected ` + targets,
 		"kill:one:all":     `nemesis "kill:one:all": "all" after "one": both are ` + targets + `, expected one`,

@@ -29,6 +29,11 @@ type Options struct {
 	Logger *slog.Logger // nil: silent
 	// ProbeTimeout bounds applying a fault and seeing that it bites; 0 is 20 s.
 	ProbeTimeout time.Duration
+	// Schedule is the file that says what was done and when, kept up to date while
+	// the run goes on, see Schedule; "" for none.
+	Schedule string
+	// Replay repeats the faults of an earlier run in place of Faults; nil for none.
+	Replay *Schedule
 	// UndoTimeout bounds undoing a fault and seeing that it is undone, all
 	// attempts together; 0 is two minutes.
 	UndoTimeout time.Duration
@@ -45,52 +50,58 @@ const (
 
 // Outcome is what became of the faults of a run.
 type Outcome struct {
-	Faults          int // requested
+	Faults          int // requested: applications, not kinds
 	WithoutEvidence int // of those, not seen to bite: the run proves nothing
 	NotUndone       int // of those, not seen to be undone: the run is dirty
+	NotInjected     int // faults whose moment never came: the run proves nothing about them
 	Problems        []string
 }
 
 // Run applies faults until ctx ends, then undoes what is in force and returns.
 //
 // One fault is in force at a time, so that the undo of one never meets the
-// effects of another. Faults take turns in rounds, each round in an order drawn
-// from Rand, so that a run of several intervals sees all of them; targets are
-// drawn anew for each application. The first fault starts after the Interval, or
-// after a sixth of the time that is left until the deadline of ctx, when it has
-// one and that comes earlier.
+// effects of another. Faults without a trigger take turns in rounds, each round
+// in an order drawn from Rand, so that a run of several intervals sees all of
+// them; targets are drawn anew for each application. The first of them starts
+// after the Interval, or after a sixth of the time that is left until the
+// deadline of ctx, when it has one and that comes earlier.
+//
+// A fault with a trigger starts when its moment has come, which is looked at
+// several times a block, and before those that take turns. A moment that comes
+// while another fault is in force counts as soon as that one is undone, except
+// for those that come again and again: of these, what was missed is left out. A
+// fault whose moment never came is counted and recorded as not injected. When
+// there are only such faults and all have had their moment, Run returns.
 //
 // The end of ctx cuts short only the waits between the actions. A fault that was
 // applied still gets its ProbeTimeout to bite and its UndoTimeout to be undone,
 // so Run may return that much later. After a fault that could not be undone, or
 // an error of Record or of the Ledger, it applies no further one and returns.
 //
-// The error is one of Record, of the Ledger or of the options; what went wrong
-// with the faults is in the Outcome.
+// The error is one of Record, of the Ledger, of writing the Schedule or of the
+// options; what went wrong with the faults is in the Outcome.
 func Run(ctx context.Context, o Options) (Outcome, error) {
-	if len(o.Faults) == 0 {
+	if len(o.Faults) == 0 && o.Replay == nil {
 		return Outcome{}, nil
 	}
 	r, err := newRun(o)
 	if err != nil {
 		return Outcome{}, err
 	}
-	wait := r.Interval
-	if deadline, ok := ctx.Deadline(); ok {
-		wait = min(wait, time.Until(deadline)/firstShare)
+	t := r.newTurns(ctx)
+	warn := func(it *item, err error) {
+		r.Logger.Warn("trigger cannot tell whether its moment has come", "fault", it.name, "err", err)
 	}
-	var round []int
-	for idle(ctx, wait) && r.err == nil && r.out.NotUndone == 0 {
-		if len(round) == 0 {
-			round = r.Rand.Perm(len(r.Faults))
+	r.save()
+	for r.err == nil && r.out.NotUndone == 0 {
+		it, m, ok := t.next(ctx, warn)
+		if !ok {
+			break
 		}
-		// Its own generator for each application: how much one draws does not
-		// shift what the next one gets.
-		rng := rand.New(rand.NewPCG(r.Rand.Uint64(), r.Rand.Uint64()))
-		r.apply(ctx, r.Faults[round[0]], rng)
-		round = round[1:]
-		wait = r.Interval
+		r.apply(ctx, t, it, m)
+		t.over(it)
 	}
+	r.unfired(t)
 	return r.out, r.err
 }
 
@@ -110,7 +121,9 @@ func idle(ctx context.Context, d time.Duration) bool {
 type run struct {
 	Options
 	out Outcome
-	err error // first error of Record or Ledger
+	err error // first error of Record, Ledger or Schedule
+
+	schedule *Schedule // as it happened so far
 }
 
 func newRun(o Options) (*run, error) {
@@ -129,30 +142,45 @@ func newRun(o Options) (*run, error) {
 	if o.UndoTimeout <= 0 {
 		o.UndoTimeout = defaultUndoTimeout
 	}
+	if o.Replay != nil {
+		faults, err := o.Replay.Parse(o.Net.reach())
+		if err != nil {
+			return nil, err
+		}
+		o.Faults = faults
+	}
 	for _, f := range o.Faults {
 		if err := f.Possible(o.Net.reach()); err != nil {
 			return nil, err
 		}
 	}
-	return &run{Options: o}, nil
+	return &run{Options: o, schedule: newSchedule(o)}, nil
 }
 
 // apply takes one fault through its whole life.
-func (r *run) apply(ctx context.Context, f Fault, rng *rand.Rand) {
+func (r *run) apply(ctx context.Context, t *turns, it *item, m moment) {
 	r.out.Faults++
-	app, err := r.plan(ctx, f, rng)
+	f := it.fault
+	s := it.application(m)
+	app, err := r.plan(ctx, f, s)
+	if err == nil && it.repeat != nil {
+		err = it.repeat.same(app.Value())
+	}
 	if err != nil {
 		requested := r.request(f.Start(), history.Value{})
 		r.bitten(f, history.Value{}, requested, history.Value{}, err)
 		return
 	}
-	targets := app.Value()
-	log := r.Logger.With("fault", f.Name(), "targets", brief(app))
+	targets := r.describe(it, m, app)
+	s.note(app.Value())
+	r.schedule.Faults = append(r.schedule.Faults, s)
+	r.save()
+	log := r.Logger.With("fault", it.name, "targets", brief(app))
 	requested := r.request(f.Start(), targets)
 	if r.err != nil {
 		return
 	}
-	id, err := r.Ledger.Add(f.Name(), app.UndoSteps())
+	id, err := r.Ledger.Add(it.name, app.UndoSteps())
 	if err != nil {
 		r.fail(err)
 		r.bitten(f, targets, requested, history.Value{}, err)
@@ -163,7 +191,9 @@ func (r *run) apply(ctx context.Context, f Fault, rng *rand.Rand) {
 	if err == nil && r.err == nil {
 		log.Info("fault in force")
 		log.Debug("evidence that it bites", "evidence", evidence.String())
-		idle(ctx, r.Interval)
+		begun := time.Now()
+		t.hold(ctx, it)
+		s.Stay = time.Since(begun)
 	}
 	requested = r.request(f.Stop(), targets)
 	evidence, err = r.undo(ctx, f, app)
@@ -175,12 +205,40 @@ func (r *run) apply(ctx context.Context, f Fault, rng *rand.Rand) {
 		}
 	}
 	r.undone(f, targets, requested, evidence, err)
+	r.save()
 }
 
-func (r *run) plan(ctx context.Context, f Fault, rng *rand.Rand) (Application, error) {
+// describe is the value of the request: the targets, and beside them what limits
+// their choice and which moment it was.
+func (r *run) describe(it *item, m moment, app Application) history.Value {
+	v := app.Value()
+	var more []history.Value
+	if r.Net.Quorum == QuorumSafe {
+		more = append(more, history.Keyword("quorum"), history.Keyword(string(QuorumSafe)))
+	}
+	if it.when != nil {
+		more = append(more, history.Keyword("trigger"), history.Text(it.when.String()))
+		if m.height > 0 {
+			more = append(more, history.Keyword("head"), history.Int(int64(m.height)))
+		}
+	}
+	switch {
+	case len(more) == 0:
+		return v
+	case v.Kind() == history.Map:
+		return history.MapOf(append(v.Elems(), more...)...)
+	}
+	return history.MapOf(append([]history.Value{history.Keyword("nodes"), v}, more...)...)
+}
+
+// plan draws the targets with a generator of its own: how much one application
+// draws does not shift what the next one gets.
+func (r *run) plan(ctx context.Context, f Fault, s *Scheduled) (Application, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.ProbeTimeout)
 	defer cancel()
-	return f.Plan(ctx, r.Net, rng)
+	net := r.Net
+	net.Only = s.Nodes
+	return f.Plan(ctx, net, rand.New(rand.NewPCG(s.Seed[0], s.Seed[1])))
 }
 
 func (r *run) probe(ctx context.Context, app Application) (history.Value, error) {
@@ -281,6 +339,16 @@ func (r *run) record(op history.Op) {
 	op.Type, op.Process = history.Info, history.Nemesis()
 	if err := r.Record(op); err != nil {
 		r.fail(fmt.Errorf("nemesis op %q: record: %w", op.F, err))
+	}
+}
+
+// save keeps the file of the schedule up to date.
+func (r *run) save() {
+	if r.Options.Schedule == "" {
+		return
+	}
+	if err := r.schedule.write(r.Options.Schedule); err != nil {
+		r.fail(err)
 	}
 }
 

@@ -164,10 +164,13 @@ func (t targets) draw(ctx context.Context, net Net, candidates []string, rng *ra
 		return nil, err
 	}
 	chosen, err := t.choose(ctx, net, candidates, rng)
-	if err != nil {
+	switch {
+	case len(net.Only) > 0:
+		// What was drawn is not used, but what is drawn next stays the same.
+		chosen = net.Only
+	case err != nil:
 		return nil, err
-	}
-	if net.Quorum == QuorumSafe {
+	case net.Quorum == QuorumSafe:
 		if chosen, err = underThirdOfPower(ctx, net, chosen); err != nil {
 			return nil, err
 		}
@@ -191,46 +194,6 @@ func (t targets) choose(ctx context.Context, net Net, candidates []string, rng *
 		return kind.role(ctx, net)
 	}
 	return shuffled(candidates, rng)[:kind.size(len(candidates), rng)], nil
-}
-
-// underThirdOfPower drops nodes from the end until the rest have less than a
-// third of the voting power: what a BFT chain must survive.
-func underThirdOfPower(ctx context.Context, net Net, nodes []string) ([]string, error) {
-	power, err := powerOf(ctx, net)
-	if err != nil {
-		return nil, err
-	}
-	var total, hit int64
-	for _, p := range power {
-		total += p
-	}
-	var kept []string
-	for _, n := range nodes {
-		if 3*(hit+power[n]) < total {
-			hit += power[n]
-			kept = append(kept, n)
-		}
-	}
-	if len(kept) == 0 {
-		return nil, fmt.Errorf("quorum safe: each of %s alone has a third of the voting power or more", list(nodes))
-	}
-	return kept, nil
-}
-
-// powerOf is the voting power of each node; 1 each where the chain has no other.
-func powerOf(ctx context.Context, net Net) (map[string]int64, error) {
-	if net.Chain != nil {
-		power, err := net.Chain.Power(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("voting power: %w", err)
-		}
-		return power, nil
-	}
-	power := make(map[string]int64, len(net.Nodes))
-	for _, n := range net.Nodes {
-		power[n] = 1
-	}
-	return power, nil
 }
 
 // plan draws the victims among the nodes that run now.
@@ -261,14 +224,26 @@ func brief(app Application) string {
 		return c.kind + ": " + c.grudge.describe(c.net.Nodes)
 	}
 	v := app.Value()
-	if len(v.Elems()) == 0 {
-		return v.String()
+	if nodes := nodesOf(v); len(nodes) > 0 {
+		return strings.Join(nodes, " ")
 	}
-	var names []string
+	return v.String()
+}
+
+// nodesOf lists the nodes that the value of an application names: :nodes, or the
+// whole of a list.
+func nodesOf(v history.Value) []string {
+	if named, ok := v.Field("nodes"); ok {
+		v = named
+	}
+	if v.Kind() == history.Map {
+		return nil
+	}
+	var nodes []string
 	for _, e := range v.Elems() {
-		names = append(names, e.Text())
+		nodes = append(nodes, e.Text())
 	}
-	return strings.Join(names, " ")
+	return nodes
 }
 
 // identity renders an incarnation as keys and values of evidence.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/history"
+	"github.com/jepgo/jepgo/nemesis"
 )
 
 // describe is the first op of the history: what a judgement needs to know.
@@ -17,9 +18,9 @@ func (t *test) describe() history.Value {
 	if t.o.Bug != "" {
 		bug = history.Keyword(t.o.Bug)
 	}
-	var faults []string
+	var faults []history.Value
 	for _, f := range t.o.faults {
-		faults = append(faults, f.Name())
+		faults = append(faults, history.Text(f.Name()))
 	}
 	var nodes []history.Value
 	for _, n := range t.net.Nodes() {
@@ -31,11 +32,23 @@ func (t *test) describe() history.Value {
 		history.Keyword("profile"), history.Keyword(t.profile.Name),
 		history.Keyword("workloads"), keywords(t.o.Workloads),
 		history.Keyword("nodes"), history.Vec(nodes...),
-		history.Keyword("nemesis"), keywords(faults),
+		// The kinds as they were asked for, all among them: a kind that was named
+		// must be injected, while some of all may find no time.
+		history.Keyword("nemesis"), keywords(nemesis.Asked(t.o.Nemesis)),
+		history.Keyword("faults"), history.Vec(faults...),
+		history.Keyword("quorum"), history.Keyword(t.quorum()),
 		history.Keyword("processes"), history.Int(int64(len(t.threads))),
 		history.Keyword("claim"), claim,
 		history.Keyword("bug"), bug,
 	)
+}
+
+// quorum is whom faults may hit together.
+func (t *test) quorum() string {
+	if t.o.Quorum == "" {
+		return string(nemesis.QuorumAny)
+	}
+	return t.o.Quorum
 }
 
 func keywords(names []string) history.Value {

@@ -1,0 +1,60 @@
+package nemesis
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestScheduleRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := &Schedule{
+			Version: scheduleVersion, Nemesis: "kill", Interval: time.Duration(rapid.Int64Range(1, 1e12).Draw(t, "interval")),
+			Quorum: rapid.SampledFrom([]Quorum{QuorumAny, QuorumSafe}).Draw(t, "quorum"), Nodes: nodeNames(4), Faults: []*Scheduled{},
+		}
+		var at time.Duration
+		for range rapid.IntRange(0, 4).Draw(t, "faults") {
+			at += time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "later"))
+			s.Faults = append(s.Faults, &Scheduled{
+				Fault: rapid.SampledFrom([]string{"kill:one@height=50+10s", "partition", "pause+3blocks"}).Draw(t, "fault"),
+				Seed:  [2]uint64{rapid.Uint64().Draw(t, "seed"), rapid.Uint64().Draw(t, "seed")},
+				Nodes: rapid.SampledFrom([][]string{nil, {"n2"}}).Draw(t, "nodes"), Targets: `["n2"]`,
+				At: at, Height: rapid.Uint64().Draw(t, "height"), Ops: rapid.Int64Range(0, 1e9).Draw(t, "ops"),
+				Stay: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "stay")),
+			})
+		}
+		text := s.Encode()
+		got, err := DecodeSchedule(text)
+		if err != nil || !reflect.DeepEqual(got, s) {
+			t.Fatalf("%s\n%+v, %v", text, got, err)
+		}
+		// Half of it is an error, with a place, never a shorter schedule.
+		cut := rapid.IntRange(0, len(text)-2).Draw(t, "cut")
+		if _, err := DecodeSchedule(text[:cut]); err == nil || !strings.HasPrefix(err.Error(), "line ") {
+			t.Fatalf("half of it: %v", err)
+		}
+	})
+}
+
+func TestScheduleErrors(t *testing.T) {
+	head := "{\"schedule\": 1, \"nemesis\": \"kill\", \"interval_ns\": 1, \"quorum\": \"any\", \"nodes\": [\"n1\"],\n \"faults\": [\n  "
+	for text, want := range map[string]string{
+		"":                     "line 1, column 1: ends too early",
+		"{\n \"schedule\": x}": "line 2, column 14: invalid character 'x'",
+		"{\"schedule\": 2}":    "line 1, column 1: schedule 2: expected version 1",
+		"{\n\"sheddule\": 1}":  "line 2, column 1: field \"sheddule\": unknown",
+		head + "{\"fault\": \"kill\", \"targets\": \"[]\"}]}\n{}":                                                       "line 4, column 1: expected the end",
+		head + "{\"fault\": \"kill\", \"targets\": \"[]\"},\n  {\"fault\": \"kil\"}]}":                                  "line 4, column 3: nemesis \"kil\": unknown",
+		head + "{\"fault\": \"kill\", \"targets\": \"[\"}]}":                                                            "line 3, column 3: targets \"[\"",
+		head + "{\"fault\": \"kill\", \"targets\": \"[]\", \"at_ns\": -1}]}":                                            "line 3, column 3: at_ns -1",
+		head + "{\"fault\": \"kill\", \"targets\": \"[]\", \"at_ns\": 5}, {\"fault\": \"kill\", \"targets\": \"[]\"}]}": "line 3, column 51: at_ns 0: expected none below",
+		head + "null]}": "fault null",
+	} {
+		if _, err := DecodeSchedule([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s\ngot %v\nwant %s", text, err, want)
+		}
+	}
+}

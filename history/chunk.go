@@ -3,16 +3,21 @@ package history
 import (
 	"bytes"
 	"io"
+	"slices"
 )
 
 const (
-	chunkSize   = 256 << 10 // bytes read at a time, at most
-	firstChunk  = 16 << 10  // of the first chunk
-	spare       = 2 << 10   // for what the chunk before left, which differs
-	growth      = 16        // a chunk is one of so many parts of what was read
-	chunkEvents = 16 << 10  // events that a chunk holds at once
-	splitWindow = 32 << 10  // bytes searched for the start of an op
-	shortLine   = 64        // bytes of an op, at least if it has an index and a time
+	// chunkSize is how many bytes are read at a time, at most. With its events such
+	// a chunk takes a quarter of the memory next to a processor, so that several are
+	// there when one goroutine takes what another one parsed.
+	chunkSize   = 64 << 10
+	firstChunk  = 16 << 10 // bytes of the first chunk
+	spare       = 2 << 10  // for what the chunk before left, which differs
+	growth      = 16       // a chunk is one of so many parts of what was read
+	aloneChunks = 4        // a text of so many chunks is parsed by one goroutine
+	longChunk   = 16       // a chunk in which no op ends becomes so many times as long
+	chunkEvents = 16 << 10 // events that a chunk holds at once
+	shortLine   = 64       // bytes of an op, at least if it has an index and a time
 )
 
 // chunk is a stretch of a text, with the events or the ops in it.
@@ -44,6 +49,16 @@ func newChunk(class *classes, wholeOps bool) *chunk {
 // text is what the chunk holds.
 func (c *chunk) text() []byte { return c.padded[:c.n] }
 
+// room returns room for size bytes of text, which begins with kept.
+func (c *chunk) room(size int, kept []byte) []byte {
+	if cap(c.padded) < size+padding {
+		c.padded = make([]byte, size+padding+spare)
+	}
+	c.padded = c.padded[:size+padding]
+	copy(c.padded, kept)
+	return c.padded[:size]
+}
+
 // parse reads the ops from a place in the text on, where one must start or
 // there is none. It stops at an op that has its end beyond the text, at whatever
 // no op starts with, at an error, and when there are enough events.
@@ -66,8 +81,12 @@ func (c *chunk) parse(from int) {
 		if i >= c.n || len(c.events) == chunkEvents {
 			return
 		}
-		c.events = append(c.events, Event{})
-		e := &c.events[len(c.events)-1]
+		at := len(c.events)
+		if at == cap(c.events) {
+			c.events = slices.Grow(c.events, 1)
+		}
+		c.events = c.events[:at+1]
+		e := &c.events[at]
 		mark := len(c.own.words)
 		next, ok := 0, false
 		if c.padded[i] == '{' {
@@ -147,14 +166,15 @@ func eventOf(op *Op, tape *Tape) Event {
 }
 
 // split returns where to part text so that an op starts at the second part, as
-// far as that can be told from its looks: at the line that begins with a map and
-// has the least indentation, or at any other, or between two maps. Where it is
-// wrong, reading takes longer and is right all the same.
-func split(text []byte) int {
-	window := text[max(0, len(text)-splitWindow):]
-	behind := len(text) - len(window)
+// far as that can be told from its looks: in its second half, at the last line that
+// begins with a map and has the least indentation, or between two maps; ok is
+// false where there is neither. Where it is wrong, reading takes longer and is right
+// all the same.
+func split(text []byte) (at int, ok bool) {
+	behind := len(text) / 2 // what is left for the next chunk stays short
+	window := text[behind:]
 	best, indent, line := 0, len(window), 0
-	for end := len(window); ; {
+	for end := len(window); indent > 0; {
 		at := bytes.LastIndexByte(window[:end], '\n')
 		if at < 0 {
 			break
@@ -169,28 +189,25 @@ func split(text []byte) int {
 		if i < end && (window[i] == '{' || window[i] == '#') && i-at-1 < indent {
 			best, indent = behind+at+1, i-at-1
 		}
-		if indent == 0 {
-			break
-		}
 		end = at
 	}
 	switch {
 	case best > 0:
-		return best
+		return best, true
 	case line > 0:
-		return line
+		return line, false
 	}
 	for end := len(window); ; {
 		at := bytes.LastIndexByte(window[:end], '{')
 		if at <= 0 {
-			return len(text)
+			return len(text), false
 		}
 		i := at
 		for i > 0 && isSpace(window[i-1]) {
 			i--
 		}
 		if i > 0 && window[i-1] == '}' {
-			return behind + at
+			return behind + at, true
 		}
 		end = at
 	}

@@ -116,3 +116,28 @@ func BenchmarkScan(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkScanLongOps reads ops that are longer than a chunk, as reads of a
+// large set are.
+func BenchmarkScanLongOps(b *testing.B) {
+	for _, size := range []int{10_000, 60_000, 300_000} {
+		var text []byte
+		for i := 0; len(text) < 8<<20; i++ {
+			text = fmt.Appendf(text, "{:index %d, :time %d, :type :ok, :process %d, :f :read, :value [1", i, i*1000, i%20)
+			for start := len(text); len(text)-start < size; {
+				text = append(text, " 12345"...)
+			}
+			text = append(text, "]}\n"...)
+		}
+		b.Run(fmt.Sprintf("bytes=%d", size), func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				s := &Scan{in: &input{at: bytes.NewReader(text)}, workers: 1, chunkSize: chunkSize, every: placeEvery}
+				if err := s.Each(context.Background(), func(e *Event) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

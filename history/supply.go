@@ -120,28 +120,24 @@ func (s *supply) claim(c *chunk) bool {
 	if s.base == 0 {
 		size = max(size, len(byteOrderMark))
 	}
-	want := len(s.carry) + size + padding
-	if cap(c.padded) < want {
-		c.padded = make([]byte, want+spare)
-	}
-	c.padded = c.padded[:want]
-	n := copy(c.padded, s.carry)
-	for tries := 0; s.err == nil && n < len(c.padded)-padding; tries++ {
-		m, err := s.text.Read(c.padded[n : len(c.padded)-padding])
-		n += m
-		s.err = err
-		if m > 0 {
-			tries = 0
-		} else if tries == 100 && err == nil {
-			s.err = io.ErrNoProgress
+	room := c.room(len(s.carry)+size, s.carry)
+	n := len(s.carry)
+	at := 0
+	for {
+		n = s.read(room, n)
+		at = n
+		if s.err != nil {
+			break
 		}
-	}
-	at := n
-	if s.err == nil {
-		at = split(c.padded[:n])
-		if s.base == 0 && at < len(byteOrderMark) {
-			at = n
+		found := false
+		if at, found = split(room[:n]); found || n >= longChunk*s.size {
+			break
 		}
+		// The op that goes on here would take the general reader longer.
+		room = c.room(2*n, room[:n])
+	}
+	if s.base == 0 && at < len(byteOrderMark) {
+		at = n
 	}
 	s.carry = append(s.carry[:0], c.padded[at:n]...)
 	clear(c.padded[at : at+padding])
@@ -154,11 +150,27 @@ func (s *supply) claim(c *chunk) bool {
 	return true
 }
 
+// read fills room from n bytes on, as far as the text goes, and returns how many
+// bytes there are then.
+func (s *supply) read(room []byte, n int) int {
+	for tries := 0; s.err == nil && n < len(room); tries++ {
+		m, err := s.text.Read(room[n:])
+		n += m
+		s.err = err
+		if m > 0 {
+			tries = 0
+		} else if tries == 100 && err == nil {
+			s.err = io.ErrNoProgress
+		}
+	}
+	return n
+}
+
 // next returns the next chunk, parsed, or nil at the end. It parses too while it
 // waits.
 func (s *supply) next() *chunk {
-	// To start workers takes as long as to parse a chunk.
-	if !s.started && s.base >= int64(s.size) {
+	// To start workers takes as long as to parse what was read by then.
+	if !s.started && s.base >= int64(aloneChunks*s.size) {
 		s.start()
 	}
 	for {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -29,6 +30,7 @@ func TestSplit(t *testing.T) {
 		{"errors", "", "{:index %d, :error #error {\n :cause 1\n :via\n [{:type a.B}\n  {:type a.C}]}}", "\n", "\n"},
 		{"comments", "", "{:index %d} ; {:index 1}", "\n;; {:index 2}\n", "\n"},
 		{"one line", "[", "{:index %d, :value [[:r {:a 1} nil]]}", " ", "]"},
+		{"longer than a chunk", "", "{:index %d, :value [" + strings.Repeat("12345 ", 1000) + "]}", "\n", "\n"},
 	} {
 		var text bytes.Buffer
 		text.WriteString(tt.open)
@@ -46,5 +48,27 @@ func TestSplit(t *testing.T) {
 		if got.inChunks+got.single != ops || got.single > 1 {
 			t.Errorf("%s: %d ops in chunks, %d single ones; want %d in all and at most one single", tt.name, got.inChunks, got.single, ops)
 		}
+	}
+}
+
+// What a chunk leaves to the next one stays short even where each line looks less
+// like the start of an op than the one before it.
+func TestSplitBound(t *testing.T) {
+	var text []byte
+	for i := range 3000 {
+		text = fmt.Appendf(text, "%*s{}\n", i%1000, "")
+	}
+	const size = 4 << 10
+	s := newSupply(bytes.NewReader(text), supplyOptions{workers: 1, chunk: size})
+	defer s.stop()
+	read := 0
+	for c := s.next(); c != nil; c = s.next() {
+		if read += c.n; len(c.padded) > 2*longChunk*size {
+			t.Fatalf("a chunk has %d bytes, with %d read at a time", len(c.padded), size)
+		}
+		s.release(c)
+	}
+	if read != len(text) {
+		t.Errorf("%d bytes in chunks, want %d", read, len(text))
 	}
 }

@@ -171,7 +171,7 @@ func (c *children) Start(ctx context.Context, node string) (devnet.Identity, err
 	n := &child{id: id}
 	c.nodes[node] = n
 	go func() {
-		cmd.Wait()
+		devnet.Wait(cmd) // not its tracer's stops
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		n.ended = true

@@ -120,7 +120,7 @@ func (n *Network) spawn(node *node) (*process, *exec.Cmd, error) {
 
 // reap waits for the end of a process and tells of it.
 func (n *Network) reap(node *node, p *process, cmd *exec.Cmd) {
-	_ = cmd.Wait() // an exit that is no success is told by the state
+	_ = devnet.Wait(cmd) // an exit that is no success is told by the state
 	p.end = cmd.ProcessState
 	close(p.done)
 	if n.closing.Load() {

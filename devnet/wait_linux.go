@@ -1,0 +1,25 @@
+package devnet
+
+import (
+	"os/exec"
+
+	"golang.org/x/sys/unix"
+)
+
+// Wait is cmd.Wait for a process whose threads this very process may trace, as
+// package clock does: the kernel tells a waiting parent of its own tracer's stops,
+// which cmd.Wait takes for the end. Wait does not ask before the process has really
+// ended. (On kernels before 5.3 it is cmd.Wait.)
+func Wait(cmd *exec.Cmd) error {
+	// Not waited for yet, so the pid is its own.
+	if fd, err := unix.PidfdOpen(cmd.Process.Pid, 0); err == nil {
+		poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		for {
+			if _, err := unix.Poll(poll, -1); err != unix.EINTR {
+				break
+			}
+		}
+		unix.Close(fd)
+	}
+	return cmd.Wait()
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package devnet
+
+import "os/exec"
+
+// Wait is cmd.Wait: nothing is traced here.
+func Wait(cmd *exec.Cmd) error { return cmd.Wait() }

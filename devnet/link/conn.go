@@ -10,9 +10,10 @@ type conn struct {
 	near, far   *net.TCPConn // to the dialer, to the target; far is nil where a dial leads nowhere
 	there, back *pump        // dialer→target, target→dialer
 
-	wg   sync.WaitGroup // of the goroutines that serve the two pumps
-	once sync.Once
-	done chan struct{} // closed by hangUp
+	wg     sync.WaitGroup // of the goroutines that serve the two pumps
+	broken bool           // by Reset; guarded by Proxy.mu
+	once   sync.Once
+	done   chan struct{} // closed by hangUp
 }
 
 func newConn(near *net.TCPConn, there, back *edge) *conn {
@@ -68,6 +69,20 @@ func (c *conn) reset() {
 		c.far.SetLinger(0)
 	}
 	c.hangUp()
+}
+
+// breakOff is reset as far as the shapes let it be seen: p carries the end of
+// what its source sends, and where that is held back, or else on the way back,
+// only one side learns of it at once.
+func (c *conn) breakOff(p *pump) {
+	for _, held := range []*pump{p, c.other(p)} {
+		if s := held.edge.state.Load().shape; s.SlowClose > 0 || s.HalfOpen {
+			held.src.SetLinger(0)
+			held.src.Close()
+			return
+		}
+	}
+	c.reset()
 }
 
 func (c *conn) isDone() bool {

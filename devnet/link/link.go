@@ -66,7 +66,8 @@ type Link interface {
 	Shaped(edge Edge) Shape
 	// Reset breaks the connections that are open on the edge and its reverse now,
 	// with an RST to both ends, and returns how many: new ones may be opened at
-	// once.
+	// once. Where the shape holds the ends of connections (SlowClose, HalfOpen) it
+	// holds this one too: edge.From learns of it at once and edge.To does not.
 	Reset(edge Edge) (int, error)
 	// Counters returns the evidence for one edge.
 	Counters(edge Edge) Counters

@@ -227,15 +227,23 @@ func (p *Proxy) Reset(edge Edge) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	back := p.edges[Edge{From: edge.To, To: edge.From}]
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := 0
 	for c := range p.conns {
-		if (c.there.edge == there || c.there.edge == back) && c.far != nil && !c.isDone() {
-			c.reset()
-			n++
+		if c.far == nil || c.broken || c.isDone() {
+			continue
 		}
+		switch there {
+		case c.there.edge:
+			c.breakOff(c.there)
+		case c.back.edge:
+			c.breakOff(c.back)
+		default:
+			continue
+		}
+		c.broken = true
+		n++
 	}
 	there.resets.Add(int64(n))
 	return n, nil

@@ -37,6 +37,7 @@ type pump struct {
 	queue    []unit // held, in the order in which they came; all due in that order
 	queued   int    // their bytes
 	draining bool   // a goroutine sees to the queue
+	ended    bool   // the end is counted as held
 }
 
 // unit is a read, or a part of one, that a shape holds.
@@ -188,14 +189,14 @@ func (p *pump) end(c *conn, err error) bool {
 	case p.dst == nil:
 		c.hangUp()
 	case s.cut || p.lost.Load():
-		p.edge.heldEnds.Add(1)
+		p.holdEnd()
 		if p.lose(0) {
 			return false
 		}
 		c.hangUp()
 	case len(p.queue) > 0 || s.holdsEnds():
 		if s.shape.SlowClose > 0 || s.shape.HalfOpen {
-			p.edge.heldEnds.Add(1)
+			p.holdEnd()
 		}
 		now := time.Now()
 		due := now.Add(s.shape.SlowClose)
@@ -207,6 +208,15 @@ func (p *pump) end(c *conn, err error) bool {
 		p.passEnd(c, err)
 	}
 	return true
+}
+
+// holdEnd counts the end as held back, once: it may come from src and, when dst
+// sends to one who is gone, as news of that.
+func (p *pump) holdEnd() {
+	if !p.ended {
+		p.ended = true
+		p.edge.heldEnds.Add(1)
+	}
 }
 
 func (p *pump) passEnd(c *conn, err error) {

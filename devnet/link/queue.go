@@ -6,7 +6,11 @@ import "time"
 func (p *pump) hold(c *conn, s *state, u unit) {
 	u.let, u.letEnds = s.let, s.letEnds
 	if n := len(p.queue); n > 0 {
-		u.due = later(u.due, p.queue[n-1].due)
+		// It cannot be late before those that it is behind. What has been let go
+		// since keeps nobody.
+		if before := p.queue[n-1]; before.let == u.let && before.letEnds == u.letEnds {
+			u.due = later(u.due, before.due)
+		}
 	}
 	p.queue = append(p.queue, u)
 	p.queued += len(u.data)

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -134,6 +135,63 @@ func (s Shape) Check(offered []Support) error {
 		return fmt.Errorf("link: stall without a time: expected how long the stream stands still")
 	}
 	return nil
+}
+
+// With returns the shape that does what both do: their times add up. It is an
+// error when both ask for another feature that an edge can have only once.
+func (s Shape) With(o Shape) (Shape, error) {
+	has := s.Features()
+	for _, f := range o.Features() {
+		if f != FeatureDelay && f != FeatureJitter && f != FeatureSlowClose && slices.Contains(has, f) {
+			return s, fmt.Errorf("link: %s: the edge has one already", f)
+		}
+	}
+	s.Delay += o.Delay
+	s.Jitter += o.Jitter
+	s.SlowClose += o.SlowClose
+	s.Rate = cmp.Or(s.Rate, o.Rate)
+	s.Loss = cmp.Or(s.Loss, o.Loss)
+	s.Burst = cmp.Or(s.Burst, o.Burst)
+	s.Duplicate = cmp.Or(s.Duplicate, o.Duplicate)
+	s.Reorder = cmp.Or(s.Reorder, o.Reorder)
+	s.Corrupt = cmp.Or(s.Corrupt, o.Corrupt)
+	s.CorruptVisible = cmp.Or(s.CorruptVisible, o.CorruptVisible)
+	s.Stall = cmp.Or(s.Stall, o.Stall)
+	s.StallTime = cmp.Or(s.StallTime, o.StallTime)
+	s.Slice = cmp.Or(s.Slice, o.Slice)
+	s.HalfOpen = cmp.Or(s.HalfOpen, o.HalfOpen)
+	s.Reset = cmp.Or(s.Reset, o.Reset)
+	return s, nil
+}
+
+// Without takes back With: s.With(o) without o is s, in whatever order several
+// are taken back.
+func (s Shape) Without(o Shape) Shape {
+	s.Delay -= min(o.Delay, s.Delay)
+	s.Jitter -= min(o.Jitter, s.Jitter)
+	s.SlowClose -= min(o.SlowClose, s.SlowClose)
+	s.Rate = less(s.Rate, o.Rate)
+	s.Loss = less(s.Loss, o.Loss)
+	s.Burst = less(s.Burst, o.Burst)
+	s.Duplicate = less(s.Duplicate, o.Duplicate)
+	s.Reorder = less(s.Reorder, o.Reorder)
+	s.Corrupt = less(s.Corrupt, o.Corrupt)
+	s.CorruptVisible = less(s.CorruptVisible, o.CorruptVisible)
+	s.Stall = less(s.Stall, o.Stall)
+	s.StallTime = less(s.StallTime, o.StallTime)
+	s.Slice = less(s.Slice, o.Slice)
+	s.HalfOpen = less(s.HalfOpen, o.HalfOpen)
+	s.Reset = less(s.Reset, o.Reset)
+	return s
+}
+
+// less is a, or zero where that is what b put there.
+func less[T comparable](a, b T) T {
+	if a == b {
+		var none T
+		return none
+	}
+	return a
 }
 
 // Support is one feature of a mechanism and what it honestly means there.

@@ -54,7 +54,8 @@ type Link interface {
 	// goes on.
 	Cut(edge Edge) error
 	// Heal lets the edge carry bytes again. Connections that lost bytes in the
-	// cut are closed, so that both ends dial anew at once. It leaves the shape.
+	// cut are closed, so that both ends dial anew at once; where TCP itself runs
+	// over the edge, it sends them again instead. It leaves the shape.
 	Heal(edge Edge) error
 	// IsCut reports whether the edge is cut now.
 	IsCut(edge Edge) bool

@@ -1,6 +1,6 @@
 // Package linktest holds a link mechanism to the contract of link.Link: cuts that
 // bite before they return, one direction at a time; heals after which both ends
-// dial anew; shapes that do what was asked, no less and not much more; counters
+// dial anew or go on; shapes that do what was asked, no less and not much more; counters
 // that agree with what the ends saw.
 //
 // Every mechanism runs the same suite. What concerns a feature is skipped where
@@ -36,6 +36,9 @@ type Bed struct {
 	// Packets joins one node to another by datagrams through the links, out at from
 	// and in at to; nil where the links carry only streams. The test closes both.
 	Packets func(ctx context.Context, from, to string) (out net.Conn, in net.PacketConn, err error)
+	// Resumes says that TCP itself runs over the links: it sends again what a cut
+	// swallowed, so that connections outlive a short one.
+	Resumes bool
 }
 
 // bound is long beyond doubt: no test passes or fails on how fast things are.
@@ -54,6 +57,7 @@ func Run(t *testing.T, start func(t *testing.T) Bed) {
 		{"NothingAfterCut", nothingAfterCut, nil},
 		{"CutEndsBlockedWrite", cutEndsBlockedWrite, nil},
 		{"HealClosesWhatLostBytes", healClosesWhatLostBytes, nil},
+		{"HealResumes", healResumes, nil},
 		{"HealSparesWhatLostNothing", healSparesWhatLostNothing, nil},
 		{"DialDuringCut", dialDuringCut, nil},
 		{"EndIsSwallowed", endIsSwallowed, nil},

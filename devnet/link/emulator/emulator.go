@@ -1,0 +1,330 @@
+// Package emulator is a link.Link made of network namespaces: each node lives in
+// one of its own, with a device eth0 whose other end is this process, which
+// switches the Ethernet frames in user space and does to them what the edges'
+// shapes ask for. Nothing of it is in the host's own network namespace.
+//
+// Guarantees: Cut, Heal and Shape are in force when they return. What happens to a
+// frame is a function of the seed, the names of the edge's ends and the frame's
+// number on the edge, so that the same frames meet the same fate; which frames
+// nodes send does not repeat. The namespaces have no names: they and the devices
+// vanish with this process, however it ends, and with the processes in them.
+//
+// Bounds: up to 250 nodes. A frame costs about 5 µs of a core, an idle node
+// nothing; an edge holds back at most 16 MiB. Delays are kept to some 0.1 ms on a
+// machine with a core to spare; Counters.Late says what they were.
+//
+// It is not for nodes that run already, which the kernel links are for, nor for
+// IPv6, which is off in the namespaces.
+package emulator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/jepgo/jepgo/devnet/link"
+)
+
+// maxNodes keeps the neighbour tables and threads within reason.
+const maxNodes = 250
+
+// Options describe the links that New opens.
+type Options struct {
+	Nodes []string // names, at least one, all different
+	Seed  uint64   // every random choice follows from it
+	// Subnet is where the nodes have their addresses, node i the i+1st. The zero
+	// Prefix is 10.77.0.0/16. It meets no other network: each namespace is closed.
+	Subnet netip.Prefix
+}
+
+// Emulator is a Link that moves frames between network namespaces.
+type Emulator struct {
+	names []string
+	nodes map[string]*node
+	order []link.Edge
+	edges map[link.Edge]*edge
+	queue *queue
+
+	ctx    context.Context // ended by Close
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	closed bool
+	open   map[io.Closer]struct{} // listeners of forwarders, and their connections
+}
+
+var _ link.Link = (*Emulator)(nil)
+
+// New makes the namespaces and joins them, nothing cut. Its errors are those of
+// Probe where this machine cannot.
+func New(opts Options) (*Emulator, error) {
+	subnet := opts.Subnet
+	if !subnet.IsValid() {
+		subnet = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, 0, 0}), 16)
+	}
+	subnet = subnet.Masked()
+	if n := len(opts.Nodes); n == 0 || n > maxNodes {
+		return nil, fmt.Errorf("links of %d nodes: expected 1 to %d", n, maxNodes)
+	}
+	if !subnet.Addr().Is4() || subnet.Bits() > 30 || 1<<(32-subnet.Bits())-2 < len(opts.Nodes) {
+		return nil, fmt.Errorf("subnet %s: expected one of IPv4 with room for %d nodes", subnet, len(opts.Nodes))
+	}
+	e := &Emulator{
+		names: slices.Clone(opts.Nodes),
+		nodes: make(map[string]*node),
+		edges: make(map[link.Edge]*edge),
+		open:  make(map[io.Closer]struct{}),
+	}
+	addr := subnet.Addr()
+	for i, name := range e.names {
+		if slices.Contains(e.names[:i], name) {
+			return nil, fmt.Errorf("node %q: named twice, expected different names", name)
+		}
+		addr = addr.Next()
+		e.nodes[name] = &node{name: name, index: i, addr: addr}
+	}
+	for _, from := range e.names {
+		for _, to := range e.names {
+			var ed *edge
+			if from != to {
+				key := link.Edge{From: from, To: to}
+				ed = newEdge(opts.Seed, e.nodes[from], e.nodes[to])
+				e.order = append(e.order, key)
+				e.edges[key] = ed
+			}
+			e.nodes[from].edges = append(e.nodes[from].edges, ed)
+		}
+	}
+	e.ctx, e.cancel = context.WithCancel(context.Background())
+	if err := e.start(subnet); err != nil {
+		e.Close()
+		return nil, err
+	}
+	return e, nil
+}
+
+// start makes what the kernel holds, and sets the frames going.
+func (e *Emulator) start(subnet netip.Prefix) error {
+	a, err := newAlarm()
+	if err != nil {
+		return fmt.Errorf("links: timer: %w", err)
+	}
+	e.queue = newQueue(a)
+	e.wg.Add(1)
+	onThread(func() {
+		defer e.wg.Done()
+		preferThread()
+		e.queue.run()
+	})
+	var peers []peer
+	for _, name := range e.names {
+		n := e.nodes[name]
+		peers = append(peers, peer{n.addr, n.mac()})
+	}
+	for _, name := range e.names {
+		n := e.nodes[name]
+		if n.room, err = newRoom(n.index, peers, subnet.Bits()); err != nil {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+	}
+	for _, name := range e.names {
+		n := e.nodes[name]
+		e.wg.Add(1)
+		onThread(func() {
+			defer e.wg.Done()
+			n.run(e.queue)
+		})
+	}
+	return nil
+}
+
+// Close ends the links and everything that New and Forward opened, and returns
+// when all of its goroutines have ended. Processes that Start started, and what
+// Dial and Listen returned, are their owners' to end: until then they keep a
+// namespace alive, though without a link. Processes with a Pdeathsig get it now.
+// Close is idempotent.
+func (e *Emulator) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	for c := range e.open {
+		c.Close()
+	}
+	e.mu.Unlock()
+	e.cancel()
+	var errs []error
+	for _, name := range e.names {
+		if r := e.nodes[name].room; r != nil {
+			errs = append(errs, r.close())
+		}
+	}
+	if e.queue != nil {
+		e.queue.close()
+	}
+	e.wg.Wait()
+	// Only now does nobody use the descriptors any more.
+	for _, name := range e.names {
+		if r := e.nodes[name].room; r != nil {
+			r.release()
+		}
+	}
+	if e.queue != nil {
+		e.queue.alarm.release()
+	}
+	return errors.Join(errs...)
+}
+
+// Addr is the address of the node in its namespace; the zero Addr for an unknown
+// node.
+func (e *Emulator) Addr(node string) netip.Addr {
+	n := e.nodes[node]
+	if n == nil {
+		return netip.Addr{}
+	}
+	return n.addr
+}
+
+// Edges lists every ordered pair of nodes, in the order of the nodes.
+func (e *Emulator) Edges() []link.Edge { return slices.Clone(e.order) }
+
+// IsCut reports whether the edge is cut now; false for an unknown edge.
+func (e *Emulator) IsCut(edge link.Edge) bool {
+	ed := e.edges[edge]
+	return ed != nil && ed.state.Load().cut
+}
+
+// Shaped returns the present shape of the edge; zero for an unknown edge.
+func (e *Emulator) Shaped(edge link.Edge) link.Shape {
+	ed := e.edges[edge]
+	if ed == nil {
+		return link.Shape{}
+	}
+	return ed.state.Load().shape
+}
+
+// Counters returns the evidence for one edge; all zero for an unknown edge.
+func (e *Emulator) Counters(edge link.Edge) link.Counters {
+	ed := e.edges[edge]
+	if ed == nil {
+		return link.Counters{}
+	}
+	return ed.counters()
+}
+
+// Cut loses every frame of the edge from now on, and those that it held back.
+func (e *Emulator) Cut(edge link.Edge) error {
+	return e.change(edge, func(ed *edgeState) { ed.cut = true })
+}
+
+// Heal lets the edge carry frames again. TCP sends again what the cut swallowed,
+// so connections outlive it.
+func (e *Emulator) Heal(edge link.Edge) error {
+	return e.change(edge, func(ed *edgeState) { ed.cut = false })
+}
+
+// Shape replaces the shape of the edge. Frames held back by an earlier one leave
+// at the time that it gave them, or now, when the new shape is zero.
+func (e *Emulator) Shape(edge link.Edge, shape link.Shape) error {
+	if _, err := e.find(edge); err != nil {
+		return err
+	}
+	if err := shape.Check(e.Features()); err != nil {
+		return err
+	}
+	return e.change(edge, func(ed *edgeState) { ed.shape = shape })
+}
+
+// change gives the edge another state, and returns when no frame is treated by
+// the old one any more.
+func (e *Emulator) change(edge link.Edge, f func(*edgeState)) error {
+	ed, err := e.find(edge)
+	if err != nil {
+		return err
+	}
+	e.queue.mu.Lock()
+	old := ed.state.Load()
+	next := &edgeState{cut: old.cut, shape: old.shape}
+	f(next)
+	next.plain = !next.cut && next.shape == link.Shape{}
+	if next.cut != old.cut || next.shape != old.shape {
+		switch {
+		case next.cut && !old.cut:
+			e.queue.take(ed, ed.swallow)
+		case next.plain:
+			e.queue.take(ed, func(h held) { ed.leave(h, e.queue.now()) })
+		}
+		ed.state.Store(next)
+	}
+	e.queue.mu.Unlock()
+	ed.from.awaitPass()
+	return nil
+}
+
+// Reset breaks the connections between the two nodes, in both namespaces.
+func (e *Emulator) Reset(edge link.Edge) (int, error) {
+	ed, err := e.find(edge)
+	if err != nil {
+		return 0, err
+	}
+	broken := make(map[connection]struct{})
+	for _, ends := range [][2]*node{{ed.from, ed.to}, {ed.to, ed.from}} {
+		here, there := ends[0], ends[1]
+		conns, err := here.room.destroy(here.addr, there.addr)
+		if err != nil {
+			return len(broken), fmt.Errorf("reset %s: %w", edge, err)
+		}
+		for _, c := range conns {
+			if here != ed.from {
+				c = connection{c.remote, c.local}
+			}
+			if _, again := broken[c]; !again {
+				broken[c] = struct{}{}
+				ed.resets.Add(1)
+			}
+		}
+	}
+	return len(broken), nil
+}
+
+// connection is one of TCP, as seen from one of its ends.
+type connection struct{ local, remote netip.AddrPort }
+
+func (e *Emulator) find(edge link.Edge) (*edge, error) {
+	ed := e.edges[edge]
+	if ed == nil {
+		return nil, fmt.Errorf("edge %q: no such link, expected two different nodes of %q", edge, e.names)
+	}
+	return ed, nil
+}
+
+func (e *Emulator) node(name string) (*node, error) {
+	n := e.nodes[name]
+	if n == nil {
+		return nil, fmt.Errorf("node %q: no such node, expected one of %q", name, e.names)
+	}
+	return n, nil
+}
+
+// Features of the emulator.
+func (e *Emulator) Features() []link.Support { return Features() }
+
+// Features lists what an Emulator can do and what that means in one.
+func Features() []link.Support {
+	return []link.Support{
+		{Feature: link.FeatureCut, Semantics: "every frame is lost; TCP sends again after the heal, so connections outlive a cut of some 15 s, and dials in it time out"},
+		{Feature: link.FeatureDelay, Semantics: "each frame leaves so much later, acknowledgements as well as data"},
+		{Feature: link.FeatureJitter, Semantics: "each frame draws its own delay, so frames overtake each other and TCP may take that for loss"},
+		{Feature: link.FeatureRate, Semantics: "frames leave one by one at the rate, headers counted; a quarter of a second of them (at least 64 KiB) may wait, more are lost"},
+		{Feature: link.FeatureLoss, Semantics: "frames are lost independently of each other; TCP sends them again and slows down"},
+		{Feature: link.FeatureBurst, Semantics: "Gilbert–Elliott by frame: all are lost while the edge is bad"},
+		{Feature: link.FeatureDuplicate, Semantics: "frames arrive twice; TCP drops the second, UDP delivers both"},
+		{Feature: link.FeatureReorder, Semantics: "frames skip the delay and the rate, past those held back"},
+		{Feature: link.FeatureCorrupt, Semantics: "a bit is flipped and the checksum left: the receiving kernel drops the frame, so it is loss of a kind that its counters of errors show"},
+		{Feature: link.FeatureCorruptVisible, Semantics: "a bit of the payload is flipped and the checksum made to fit, in frames with a payload of TCP or UDP: the application reads it"},
+		{Feature: link.FeatureReset, Semantics: "the frame is answered with an RST to both ends; Reset destroys the sockets in both namespaces, which read ECONNABORTED or ECONNRESET"},
+	}
+}

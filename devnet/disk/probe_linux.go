@@ -1,0 +1,38 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Probe says whether this machine can have a Disk, by having one for a moment,
+// or what is missing and how to get it. Cost: some milliseconds.
+func Probe() (err error) {
+	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENODEV), errors.Is(err, syscall.ENXIO):
+		return fmt.Errorf("faulty disks need FUSE, and there is no /dev/fuse: load the kernel module fuse; in a container, pass the device in: %w", err)
+	case err != nil:
+		return fmt.Errorf("faulty disks need FUSE, and /dev/fuse does not open: run as root, or get the right to it: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "jepgo-disk-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	d, err := Mount(Options{Dir: filepath.Join(dir, "dir"), Mount: filepath.Join(dir, "mount"), Name: "probe"})
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
+		return fmt.Errorf("faulty disks need the right to mount: run as root, or in a user and mount namespace (unshare -Urm): %w", err)
+	}
+	if err != nil {
+		return fmt.Errorf("faulty disks do not work here: %w", err)
+	}
+	return d.Close()
+}

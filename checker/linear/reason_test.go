@@ -84,7 +84,7 @@ func TestReasonInWords(t *testing.T) {
 	good := func(key int64) []history.Op { return bad(key)[:1] }
 	for want, parts := range map[string][][]history.Op{
 		"key 2 is not linearizable":                        {bad(2)},
-		"key 2 is not linearizable, and the other key is":  {bad(2), good(3)},
+		"key 2 is not linearizable, and the other one is":  {bad(2), good(3)},
 		"key 2 is not linearizable, and the 2 others are":  {good(1), bad(2), good(3)},
 		"key 2 is not linearizable, nor is 1 of 2 others":  {bad(2), bad(3), good(4)},
 		"key 2 is not linearizable, nor are 2 of 3 others": {bad(2), bad(3), good(4), bad(5)},

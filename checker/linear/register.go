@@ -28,10 +28,10 @@ package linear
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/checker/internal/reason"
 	"github.com/jepgo/jepgo/history"
 )
 
@@ -85,7 +85,7 @@ func Register(o Options) checker.Checker {
 // RegisterStream is Register for a history that passes by.
 func RegisterStream(o Options) checker.Stream {
 	o = o.withDefaults()
-	return &stream{name: "linear", options: o, columns: newColumns(o, registerModel())}
+	return &stream{name: "linear", options: o, columns: newColumns(o, registerModel()), judge: judgeLinear}
 }
 
 // Mutex returns the checker linear for a lock without owner: :acquire needs it
@@ -99,7 +99,7 @@ func Mutex(o Options) checker.Checker {
 func MutexStream(o Options) checker.Stream {
 	o = o.withDefaults()
 	o.NilAny = false
-	return &stream{name: "linear", options: o, columns: newColumns(o, mutexModel())}
+	return &stream{name: "linear", options: o, columns: newColumns(o, mutexModel()), judge: judgeLinear}
 }
 
 func (o Options) withDefaults() Options {
@@ -123,39 +123,13 @@ func (o Options) bound(ctx context.Context) (context.Context, context.CancelFunc
 	return context.WithTimeoutCause(ctx, o.Timeout, fmt.Errorf("time limit of %v reached", o.Timeout))
 }
 
-// stream is a Register or Mutex at work.
-type stream struct {
-	name    string
-	options Options
-	columns *columns
-}
-
-func (s *stream) Name() string { return s.name }
-
-func (s *stream) Take(e *history.Event) { s.columns.take(e) }
-
-func (s *stream) Finish(ctx context.Context, src history.Source) checker.Result {
-	defer s.columns.journal.close()
-	ctx, cancel := s.options.bound(ctx)
-	defer cancel()
-	if ctx.Err() != nil {
-		return checker.Ended(ctx, s.name)
-	}
-	s.columns.finish()
-	if s.columns.why != "" {
-		return checker.Result{Checker: s.name, Reason: s.columns.why}
-	}
-	return s.judge(ctx, src, decideAll(ctx, s.columns))
-}
-
 // maxAnomalies bounds how many keys are explained; finding a witness costs many
 // searches of that key.
 const maxAnomalies = 4
 
-func (s *stream) judge(ctx context.Context, src history.Source, found []outcome) checker.Result {
-	c := s.columns
-	r := checker.Result{Checker: s.name}
-	gaveUp, culprit, first := "", "", ""
+func judgeLinear(ctx context.Context, src history.Source, c *columns) (r checker.Result, end conclusion) {
+	found := decideAll(ctx, c)
+	culprit, first := "", ""
 	var stale []checker.Stat
 	bad, undecided, pruned, longest, work := 0, 0, 0, 0, int64(0)
 	for i, k := range c.keys {
@@ -179,12 +153,8 @@ func (s *stream) judge(ctx context.Context, src history.Source, found []outcome)
 				}
 			}
 		case checker.Unknown:
-			text := fmt.Sprintf("%s with %s was not decided: %s", c.title(k), count(k.rows, "operation"), found[i].why)
-			if gaveUp == "" {
-				gaveUp = text
-			}
 			undecided++
-			r.Warnings = append(r.Warnings, text)
+			end.giveUp(&r, c, k, found[i].why)
 		}
 	}
 	r.Stats = []checker.Stat{
@@ -194,55 +164,16 @@ func (s *stream) judge(ctx context.Context, src history.Source, found []outcome)
 		{Name: "steps", Value: fmt.Sprint(work)},
 	}
 	r.Stats = append(r.Stats, stale...)
-	oddText := c.sayOdd(src)
-	if oddText != "" {
-		r.Warnings = append(r.Warnings, oddText)
-	}
-	unpaired := c.sayUnpaired()
-	if unpaired != "" {
-		r.Warnings = append(r.Warnings, unpaired)
-	}
-	switch {
-	case bad > 0:
-		r.Verdict = checker.Invalid
-		r.Reason = first + " is not linearizable"
-		if s.options.Keyed {
-			r.Reason += sayOthers(bad-1, undecided, len(c.keys)-1)
+	if bad > 0 {
+		end.bad = first + " is not linearizable"
+		if c.options.Keyed {
+			end.bad += reason.Others(bad-1, undecided, len(c.keys)-1)
 		} else {
-			r.Reason += ": no order has a place for the " + culprit
+			end.bad += ": no order has a place for the " + culprit
 		}
-	case gaveUp != "":
-		r.Reason = gaveUp
-	case oddText != "":
-		r.Reason = oddText
-	case unpaired != "":
-		r.Reason = unpaired
-	case r.Facts == 0 && s.options.EmptyValid && c.idle():
-		r.Verdict, r.Facts, r.Reason = checker.Valid, 1, c.sayIdle()
-	case r.Facts == 0:
-		r.Reason = c.sayNone()
-	default:
-		r.Verdict = checker.Valid
-		r.Reason = c.sayGood(r.Facts, "linearizable")
 	}
-	return r
-}
-
-// sayOthers continues a reason about one key with what became of the others.
-func sayOthers(bad, undecided, others int) string {
-	switch {
-	case others == 0:
-		return ""
-	case bad == 1:
-		return fmt.Sprintf(", nor is 1 of %d others", others)
-	case bad > 1:
-		return fmt.Sprintf(", nor are %d of %d others", bad, others)
-	case undecided > 0:
-		return fmt.Sprintf(", and %d of %d others could not be decided", undecided, others)
-	case others == 1:
-		return ", and the other key is"
-	}
-	return fmt.Sprintf(", and the %d others are", others)
+	end.verdict, end.why = checker.Valid, c.sayGood(r.Facts, "linearizable")
+	return r, end
 }
 
 func sayMemory(bytes int64) string {
@@ -271,6 +202,3 @@ func (c *columns) title(k *key) string {
 	}
 	return "key " + c.codes.value(k.code).String()
 }
-
-// names lists operations as the history spells them.
-func names(fs []string) string { return ":" + strings.Join(fs, ", :") }

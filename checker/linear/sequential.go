@@ -32,31 +32,16 @@ func SequentialStream(o Options) checker.Stream {
 	o = o.withDefaults()
 	c := newColumns(o, registerModel())
 	c.processes = true
-	return &sequentialStream{stream{name: "sequential", options: o, columns: c}}
+	return &stream{name: "sequential", options: o, columns: c, judge: judgeSequential}
 }
 
-type sequentialStream struct{ stream }
-
-func (s *sequentialStream) Finish(ctx context.Context, src history.Source) checker.Result {
-	defer s.columns.journal.close()
-	ctx, cancel := s.options.bound(ctx)
-	defer cancel()
-	if ctx.Err() != nil {
-		return checker.Ended(ctx, s.name)
-	}
-	c := s.columns
-	c.finish()
-	if c.why != "" {
-		return checker.Result{Checker: s.name, Reason: c.why}
-	}
-	r := checker.Result{Checker: s.name}
-	bad, gaveUp := "", ""
-	left := s.options.Work
+func judgeSequential(ctx context.Context, src history.Source, c *columns) (r checker.Result, end conclusion) {
+	left := c.options.Work
 	for i, k := range c.keys {
 		found := c.decideSequential(ctx, k, left/int64(len(c.keys)-i), len(r.Anomalies) < maxAnomalies)
 		left -= found.work
 		if found.why == sayWork {
-			found.why = fmt.Sprintf("work limit of %d steps reached", s.options.Work)
+			found.why = fmt.Sprintf("work limit of %d steps reached", c.options.Work)
 		}
 		r.Facts += found.register.certain
 		switch found.verdict {
@@ -64,45 +49,19 @@ func (s *sequentialStream) Finish(ctx context.Context, src history.Source) check
 			if len(r.Anomalies) < maxAnomalies {
 				r.Anomalies = append(r.Anomalies, found.explain(src, c, k))
 			}
-			if bad == "" {
-				bad = c.title(k) + " is not sequentially consistent"
+			if end.bad == "" {
+				end.bad = c.title(k) + " is not sequentially consistent"
 			}
 		case checker.Unknown:
-			text := fmt.Sprintf("%s with %s was not decided: %s", c.title(k), count(k.rows, "operation"), found.why)
-			r.Warnings = append(r.Warnings, text)
-			if gaveUp == "" {
-				gaveUp = text
-			}
+			end.giveUp(&r, c, k, found.why)
 		}
 	}
-	oddText := c.sayOdd(src)
-	if oddText != "" {
-		r.Warnings = append(r.Warnings, oddText)
+	end.verdict, end.why = checker.Valid, c.sayGood(r.Facts, "sequentially consistent")
+	if len(c.keys) > 1 {
+		end.verdict = checker.Unknown
+		end.why = fmt.Sprintf("each of %d registers is sequentially consistent, which does not tell whether all together are", len(c.keys))
 	}
-	unpaired := c.sayUnpaired()
-	if unpaired != "" {
-		r.Warnings = append(r.Warnings, unpaired)
-	}
-	switch {
-	case bad != "":
-		r.Verdict, r.Reason = checker.Invalid, bad
-	case gaveUp != "":
-		r.Reason = gaveUp
-	case oddText != "":
-		r.Reason = oddText
-	case unpaired != "":
-		r.Reason = unpaired
-	case r.Facts == 0 && s.options.EmptyValid && c.idle():
-		r.Verdict, r.Facts, r.Reason = checker.Valid, 1, c.sayIdle()
-	case r.Facts == 0:
-		r.Reason = c.sayNone()
-	case len(c.keys) > 1:
-		r.Reason = fmt.Sprintf("each of %d registers is sequentially consistent, which does not tell whether all together are", len(c.keys))
-	default:
-		r.Verdict = checker.Valid
-		r.Reason = c.sayGood(r.Facts, "sequentially consistent")
-	}
-	return r
+	return r, end
 }
 
 // hop is why one chain comes before another: a process did before, of the first,

@@ -21,13 +21,7 @@ func spilled(t *testing.T, begin func(Options) checker.Stream, o Options, h *his
 	for e := range h.Events() {
 		s.Take(e)
 	}
-	var c *columns
-	switch s := s.(type) {
-	case *stream:
-		c = s.columns
-	case *sequentialStream:
-		c = s.columns
-	}
+	c := s.(*stream).columns
 	if list, err := os.ReadDir(o.TempDir); err != nil || len(list) > 0 {
 		t.Fatalf("a file with a name: %v, %v", list, err)
 	}

@@ -1,9 +1,6 @@
 package linear
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/jepgo/jepgo/history"
 )
 
@@ -295,18 +292,6 @@ func (c *columns) finish() {
 		}
 	}
 	c.opens = nil
-}
-
-// sayNone is the reason of a history in which nothing of the model completed.
-func (c *columns) sayNone() string {
-	judged := names(c.model.ops)
-	switch {
-	case c.tried:
-		return "history has no completed operation of those that this model judges: " + judged
-	case len(c.others) == 0:
-		return "history has no client operation, and this model judges " + judged
-	}
-	return "clients did " + names(slices.Sorted(maps.Keys(c.others))) + ", and this model judges only " + judged
 }
 
 // idle reports whether clients tried operations of the model in vain, or did

@@ -124,7 +124,7 @@ func TestNodesAndKeys(t *testing.T) {
 {:process 0 :type :ok :f :dequeue :value [:a nil] :node "n2"}
 {:process 0 :type :invoke :f :enqueue :value [:b 1]}
 {:process 0 :type :ok :f :enqueue :value [:b 1]}`)
-	if r.Verdict != checker.Invalid || r.Reason != "key :a is not linearizable, the other one is" {
+	if r.Verdict != checker.Invalid || r.Reason != "key :a is not linearizable, and the other one is" {
 		t.Fatalf("%v: %s", r.Verdict, r.Reason)
 	}
 	if got := fmt.Sprint(r.Anomalies[0].Nodes); got != "[n1 n2]" {

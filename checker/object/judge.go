@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/checker/internal/reason"
 	"github.com/jepgo/jepgo/history"
 )
 
@@ -177,8 +178,8 @@ func (r *recorder) summary(ctx context.Context, src history.Source, parts []*par
 		res.Reason = parts[firstBad].title() + " is not linearizable"
 		if len(parts) == 1 && culprit != "" {
 			res.Reason += ": no order has a place for " + culprit
-		} else if len(parts) > 1 {
-			res.Reason += sayOthers(bad-1, undecided, len(parts)-1)
+		} else {
+			res.Reason += reason.Others(bad-1, undecided, len(parts)-1)
 		}
 	case gaveUp != "":
 		res.Reason = gaveUp
@@ -186,7 +187,7 @@ func (r *recorder) summary(ctx context.Context, src history.Source, parts []*par
 		res.Verdict, res.Facts = checker.Valid, 1
 		res.Reason = "nothing happened, so nothing went wrong"
 	case res.Facts == 0:
-		res.Reason = r.sayNone()
+		res.Reason = reason.Nothing(r.tried > 0, r.others, r.spec.ops)
 	default:
 		res.Verdict = checker.Valid
 		res.Reason = fmt.Sprintf("%d operations on %s are linearizable", res.Facts, r.sayParts(parts))
@@ -203,37 +204,6 @@ func (r *recorder) sayParts(parts []*part) string {
 		return "the " + name
 	}
 	return fmt.Sprintf("%d parts of the %s", len(parts), name)
-}
-
-// sayOthers continues a reason about one part with what became of the others.
-func sayOthers(bad, undecided, others int) string {
-	switch {
-	case bad == 1:
-		return fmt.Sprintf(", nor is 1 of %d others", others)
-	case bad > 1:
-		return fmt.Sprintf(", nor are %d of %d others", bad, others)
-	case undecided > 0:
-		return fmt.Sprintf(", and %d of %d others could not be decided", undecided, others)
-	case others == 1:
-		return ", the other one is"
-	}
-	return fmt.Sprintf(", the %d others are", others)
-}
-
-// sayNone is the reason of a history in which nothing of the model completed.
-func (r *recorder) sayNone() string {
-	judged := "every operation"
-	if r.spec.ops != nil {
-		judged = ":" + strings.Join(r.spec.ops, ", :")
-	}
-	switch {
-	case r.tried > 0:
-		return "history has no completed operation of those that this model judges: " + judged
-	case len(r.others) == 0:
-		return "history has no client operation, and this model judges " + judged
-	}
-	return fmt.Sprintf("clients did :%s, and this model judges %s",
-		strings.Join(slices.Sorted(maps.Keys(r.others)), ", :"), judged)
 }
 
 // panicked says that a function of the model panicked.

@@ -96,7 +96,7 @@ func TestOdd(t *testing.T) {
 	}{
 		"empty":              {judge(t, "stack", Options{}, ""), checker.Unknown, "history has no client operation, and this model judges :push, :pop"},
 		"empty is fine":      {judge(t, "stack", Options{EmptyValid: true}, ""), checker.Valid, "nothing happened"},
-		"others":             {judge(t, "stack", Options{EmptyValid: true}, one), checker.Unknown, "clients did :x, and this model judges :push, :pop"},
+		"others":             {judge(t, "stack", Options{EmptyValid: true}, one), checker.Unknown, "clients did :x, and this model judges only :push, :pop"},
 		"nothing completed":  {judge(t, "stack", Options{}, "{:process 0 :type :invoke :f :push :value 1}"), checker.Unknown, "no completed operation"},
 		"no key":             {judge(t, "stack", Options{Keyed: true}, seq("push 1")), checker.Unknown, "2 ops make no sense to the model stack, the first is op 0: its value is not [key value]"},
 		"no process":         {judge(t, "stack", Options{}, "{:type :invoke :f :push :value 1}"), checker.Unknown, "it has no :process"},

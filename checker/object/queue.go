@@ -10,12 +10,8 @@ import (
 // there is none.
 func queueOps() []string { return []string{"enqueue", "dequeue"} }
 
-// emptyAnswer reports whether an ok op that takes an element found none.
-func emptyAnswer(op Op) bool {
-	return op.Type == history.OK && op.Result.IsNil()
-}
-
-func isEmptyDequeue(op Op) bool { return op.F == "dequeue" && emptyAnswer(op) }
+// foundNone reports whether an op that takes an element was told that there is none.
+func foundNone(op Op) bool { return op.Type == history.OK && op.Result.IsNil() }
 
 // noElement rejects nil as an element of a queue or stack, since a removal that
 // returns nil found none, and insertions that return something else.
@@ -27,36 +23,6 @@ func noElement(op Op) string {
 		return "its value is nil, want an element"
 	}
 	return notAcknowledged(op)
-}
-
-// fifo returns the model of a first-in-first-out queue.
-func fifo() Model[string] {
-	elems := &numbers{}
-	return Model[string]{
-		Name: "fifo-queue", Ops: queueOps(), Pure: isEmptyDequeue, Reject: noElement,
-		Step: func(state string, op Op) (string, bool) {
-			switch {
-			case op.F == "enqueue":
-				return state + pack(elems.number(op.Arg)), true
-			case op.Type == history.Info: // whatever it took, it took the head
-				if state == "" {
-					return state, true
-				}
-				return state[4:], true
-			case op.Result.IsNil():
-				return state, state == ""
-			}
-			if state == "" || unpack(state, 0) != elems.number(op.Result) {
-				return state, false
-			}
-			return state[4:], true
-		},
-		Describe: func(state string) string { return elems.list(state, "[", "]") },
-		Why: func(state string, op Op) string {
-			return whyNotTaken(elems, state, op, 0, "at the head")
-		},
-		traits: traits{elements: true, monitor: monitorFIFO, needless: untaken("enqueue", "dequeue")},
-	}
 }
 
 // whyNotTaken says why op cannot take what it took from a state whose next
@@ -81,7 +47,8 @@ func whyNotTaken(elems *numbers, state string, op Op, next int, where string) st
 func bag() Model[string] {
 	elems := &numbers{}
 	return Model[string]{
-		Name: "unordered-queue", Ops: queueOps(), Pure: isEmptyDequeue, Reject: noElement,
+		Name: "unordered-queue", Ops: queueOps(), Reject: noElement,
+		Pure: func(op Op) bool { return op.F == "dequeue" && foundNone(op) },
 		Branch: func(state string, op Op) []string {
 			switch {
 			case op.F == "enqueue":

@@ -74,26 +74,57 @@ func texts(names []string) []history.Value {
 	return vs
 }
 
+// scene is what a grudge may be drawn from.
+type scene struct {
+	nodes    []string
+	power    map[string]int64 // voting power
+	proposer string           // of the next block; "" where the kind does not ask for it
+	only     []string         // Net.Only
+}
+
 // grudgeKind is one way to split a network.
 type grudgeKind struct {
-	name string
-	doc  string
-	min  int // fewest nodes with which it cuts anything
-	// draw is pure: the same nodes and the same state of rng give the same
-	// grudge. It is called with at least min nodes.
-	draw func(nodes []string, rng *rand.Rand) Grudge
+	name   string
+	doc    string
+	min    int // fewest nodes with which it cuts anything
+	weight int // share of the default draw; 0: only when asked for
+	// role says that it asks the chain who proposes next.
+	role bool
+	// draw is pure: the same scene and the same state of rng give the same grudge.
+	// It is called with at least min nodes. side is the nodes that it is about,
+	// nil where none are special. An error says that the scene allows none.
+	draw func(s scene, rng *rand.Rand) (g Grudge, side []string, err error)
+	// move says that the cut changes while it is in force, and how; nil: it does
+	// not.
+	move func(c *cut, side []string, p partitionFault, rng *rand.Rand) Application
 }
 
 // grudgeKinds lists the ways to split a network. To add one, add a line.
 func grudgeKinds() []grudgeKind {
 	return []grudgeKind{
-		{"halves", "two random halves that do not hear each other", 2, halves},
-		{"one", "one random node alone", 2, isolate(func(int) int { return 1 })},
-		{"majority", "the largest minority (under half) apart from the majority", 3, isolate(minorityOf)},
-		{"minority-third", "the most nodes that are under a third, apart from the rest: what BFT tolerates", 4, isolate(underThird)},
-		{"majorities-ring", "every node hears a majority, no two hear the same one", 3, majoritiesRing},
-		{"bridge", "two halves that share only one node, which hears and is heard by all", 3, bridge},
+		{name: "halves", doc: "two random halves that do not hear each other", min: 2, weight: 2, draw: plain(halves)},
+		{name: "one", doc: "one random node alone", min: 2, weight: 2, draw: plain(isolate(func(int) int { return 1 }))},
+		{name: "majority", doc: "the largest minority (under half) apart from the majority", min: 3, weight: 2, draw: plain(isolate(minorityOf))},
+		{name: "minority-third", doc: "the most nodes that are under a third, apart from the rest: what BFT tolerates", min: 4, weight: 2, draw: plain(isolate(underThird))},
+		{name: "majorities-ring", doc: "every node hears a majority, no two hear the same one", min: 3, weight: 2, draw: plain(majoritiesRing)},
+		{name: "bridge", doc: "two halves that share only one node, which hears and is heard by all", min: 3, weight: 2, draw: plain(bridge)},
+		{name: "one-way", doc: "a random side does not hear the other, which hears it", min: 2, weight: 2, draw: plain(oneWay)},
+		{name: "flapping", doc: "a random side apart from the rest, cut and healed again and again", min: 2, weight: 2, draw: plain(anySide), move: flap},
+		{name: "swizzle", doc: "a random subset, its nodes clogged one by one and unclogged in another order", min: 3, weight: 2, draw: subset, move: swizzle},
+		{name: "under-third", doc: "as much voting power as there is under a third, apart from the rest", min: 2, weight: 1, draw: byPower(underThirdOf)},
+		{name: "over-third", doc: "the least voting power that is a third or more, so that the rest has no quorum of over two thirds", min: 2, weight: 1, draw: byPower(overThirdOf)},
+		{name: "under-half", doc: "as much voting power as there is under a half, apart from the rest", min: 2, weight: 1, draw: byPower(underHalfOf)},
+		{name: "over-half", doc: "the least voting power that is a half or more, apart from the rest", min: 2, weight: 1, draw: byPower(overHalfOf)},
+		{name: "under-two-thirds", doc: "as much voting power as there is up to two thirds: no quorum; seen from the other side it is over-third", min: 2, draw: byPower(underTwoThirdsOf)},
+		{name: "over-two-thirds", doc: "the least voting power over two thirds: a quorum; seen from the other side it is under-third", min: 2, draw: byPower(overTwoThirdsOf)},
+		{name: "proposer", doc: "the node that proposes the next block, alone", min: 2, weight: 1, role: true, draw: proposerAlone},
+		{name: "non-proposers", doc: "a random node that does not propose the next block, alone", min: 2, role: true, draw: nonProposerAlone},
 	}
+}
+
+// plain is the draw of a kind that looks at the nodes alone.
+func plain(draw func(nodes []string, rng *rand.Rand) Grudge) func(scene, *rand.Rand) (Grudge, []string, error) {
+	return func(s scene, rng *rand.Rand) (Grudge, []string, error) { return draw(s.nodes, rng), nil, nil }
 }
 
 // majorityOf is the least number of nodes that is more than half.
@@ -140,6 +171,51 @@ func isolate(size func(n int) int) func([]string, *rand.Rand) Grudge {
 	return func(nodes []string, rng *rand.Rand) Grudge {
 		return split(nodes, shuffled(nodes, rng)[:size(len(nodes))])
 	}
+}
+
+// anySide keeps a side of random size, at most half, apart from the rest.
+func anySide(nodes []string, rng *rand.Rand) Grudge {
+	s := shuffled(nodes, rng)
+	return split(nodes, s[:1+rng.IntN(len(nodes)/2)])
+}
+
+// oneWay cuts one direction of a split.
+func oneWay(nodes []string, rng *rand.Rand) Grudge {
+	s := shuffled(nodes, rng)
+	side := s[:1+rng.IntN(len(nodes)/2)]
+	deaf := rng.IntN(2) == 0 // the side, or else the rest
+	return grudgeWhere(nodes, func(to, from string) bool {
+		within := slices.Contains(side, to)
+		return within == slices.Contains(side, from) || within != deaf
+	})
+}
+
+// subset cuts each node of a random subset, in a random order, off everybody.
+func subset(s scene, rng *rand.Rand) (Grudge, []string, error) {
+	side := shuffled(s.nodes, rng)[:2+rng.IntN(len(s.nodes)-2)]
+	if len(s.only) > 0 {
+		side = s.only // in the order of then
+	}
+	return grudgeWhere(s.nodes, func(to, from string) bool {
+		return !slices.Contains(side, to) && !slices.Contains(side, from)
+	}), side, nil
+}
+
+func proposerAlone(s scene, _ *rand.Rand) (Grudge, []string, error) {
+	side := []string{s.proposer}
+	if len(s.only) > 0 {
+		side = s.only
+	}
+	return split(s.nodes, side), side, nil
+}
+
+func nonProposerAlone(s scene, rng *rand.Rand) (Grudge, []string, error) {
+	others := slices.DeleteFunc(slices.Clone(s.nodes), func(n string) bool { return n == s.proposer })
+	side := []string{others[rng.IntN(len(others))]}
+	if len(s.only) > 0 {
+		side = s.only
+	}
+	return split(s.nodes, side), side, nil
 }
 
 func bridge(nodes []string, rng *rand.Rand) Grudge {
@@ -225,16 +301,6 @@ func randomRing(nodes []string, rng *rand.Rand) (g Grudge, ok bool) {
 		at[name] = i
 	}
 	return grudgeWhere(nodes, func(to, from string) bool { return hears[at[to]][at[from]] }), true
-}
-
-// grudgeNamed finds a kind by name.
-func grudgeNamed(name string) (grudgeKind, error) {
-	for _, k := range grudgeKinds() {
-		if k.name == name {
-			return k, nil
-		}
-	}
-	return grudgeKind{}, fmt.Errorf("grudge %q: unknown; expected one of %s", name, list(grudgeNames()))
 }
 
 func grudgeNames() []string {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/link"
@@ -26,32 +27,57 @@ func takeBackLinks(context.Context, Step) (string, error) {
 }
 
 // partitionFault cuts links by a grudge.
-type partitionFault struct{ kind *grudgeKind } // nil: another kind for each application
+type partitionFault struct {
+	kind   *grudgeKind   // nil: another kind for each application
+	period time.Duration // of flapping; 0: drawn
+}
 
 func partitionEntry() Entry {
 	return Entry{
-		Name: "partition", Doc: "cut links between nodes by a grudge, and heal them", Specs: grudgeNames(),
+		Name: "partition", Doc: "cut links between nodes by a grudge, and heal them", Specs: specs(new(partitionFault).params()...),
 		Start: partitionStart, Stop: partitionStop, Color: "#E9A0E6", New: newPartition,
 	}
 }
 
 // newPartition reads the part of --nemesis after the colon.
 func newPartition(spec string) (Fault, error) {
-	if spec == "" {
-		return partitionFault{}, nil
-	}
-	kind, err := grudgeNamed(spec)
-	if err != nil {
+	var p partitionFault
+	if err := parseSpec(spec, p.params()...); err != nil {
 		return nil, err
 	}
-	return partitionFault{&kind}, nil
+	if p.period > 0 && (p.kind == nil || p.kind.name != "flapping") {
+		return nil, fmt.Errorf("period %v: expected it with flapping only", p.period)
+	}
+	return p, nil
+}
+
+func (p *partitionFault) params() []param {
+	return []param{
+		{
+			doc: "a grudge (" + list(grudgeNames()) + ")",
+			take: func(part string) (bool, error) {
+				for _, k := range grudgeKinds() {
+					if k.name == part {
+						p.kind = &k
+						return true, nil
+					}
+				}
+				return false, nil
+			},
+		},
+		duration(&p.period, "the period of flapping such as 2s", 100*time.Millisecond, time.Hour),
+	}
 }
 
 func (p partitionFault) Name() string {
-	if p.kind == nil {
-		return "partition"
+	name := "partition"
+	if p.kind != nil {
+		name += ":" + p.kind.name
 	}
-	return "partition:" + p.kind.name
+	if p.period > 0 {
+		name += ":" + p.period.String()
+	}
+	return name
 }
 
 func (partitionFault) Start() string { return partitionStart }
@@ -64,7 +90,9 @@ func (p partitionFault) Explain() string {
 		"It bites when, for every node of the grudge, bytes sent to it were dropped or dials to it led nowhere, " +
 		"and not one byte was delivered over a cut edge. " +
 		"It is undone when no edge is cut and bytes flow again on each edge that carried any before, " +
-		"between nodes that run. A TCP proxy cannot lose single packets: what a cut swallows ends that connection at the heal. ")
+		"between nodes that run. A TCP proxy cannot lose single packets: what a cut swallows ends that connection at the heal. " +
+		"Flapping has bitten when it was cut, healed and cut again, and swallowed something while it was cut and passed nothing; " +
+		"swizzle clogs the next node when the one before was seen cut off, and unclogs in another order. ")
 	if p.kind == nil {
 		b.WriteString("Each application draws one of the grudges: ")
 	} else {
@@ -84,37 +112,95 @@ func (p partitionFault) kinds() []grudgeKind {
 	if p.kind != nil {
 		return []grudgeKind{*p.kind}
 	}
-	return grudgeKinds()
+	return slices.DeleteFunc(grudgeKinds(), func(k grudgeKind) bool { return k.weight == 0 })
 }
 
 func (p partitionFault) Possible(r Reach) error {
 	if r.Links == nil {
 		return fmt.Errorf("nemesis %q: %w", p.Name(), devnet.ErrNoControl)
 	}
-	least := slices.MinFunc(p.kinds(), func(a, b grudgeKind) int { return a.min - b.min }).min
+	kinds := p.kinds()
+	least := slices.MinFunc(kinds, func(a, b grudgeKind) int { return a.min - b.min }).min
 	if r.Nodes < least {
 		return fmt.Errorf("nemesis %q: needs at least %d nodes, and there are %d", p.Name(), least, r.Nodes)
+	}
+	kinds = slices.DeleteFunc(kinds, func(k grudgeKind) bool { return k.role && !r.Chain })
+	if len(kinds) == 0 {
+		return fmt.Errorf("nemesis %q: this network does not tell who proposes next", p.Name())
+	}
+	if r.Quorum == QuorumSafe && !slices.ContainsFunc(kinds, func(k grudgeKind) bool { return k.min <= r.Nodes && k.maySpareQuorum(r.Nodes) }) {
+		return fmt.Errorf("nemesis %q: quorum safe: with equal voting power it always cuts a third or more of %d nodes off", p.Name(), r.Nodes)
 	}
 	return nil
 }
 
-func (p partitionFault) Plan(_ context.Context, net Net, rng *rand.Rand) (Application, error) {
+// planTries bounds the draws until one is possible, and safe where it must be.
+const planTries = 64
+
+func (p partitionFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Application, error) {
 	if net.Links == nil {
 		return nil, fmt.Errorf("nemesis %q: %w", p.Name(), devnet.ErrNoControl)
 	}
-	kinds := slices.DeleteFunc(slices.Clone(p.kinds()), func(k grudgeKind) bool { return len(net.Nodes) < k.min })
+	kinds := slices.DeleteFunc(p.kinds(), func(k grudgeKind) bool {
+		return len(net.Nodes) < k.min || k.role && net.Chain == nil
+	})
 	if len(kinds) == 0 {
 		return nil, fmt.Errorf("nemesis %q: too few nodes: %d", p.Name(), len(net.Nodes))
 	}
-	kind := kinds[rng.IntN(len(kinds))]
-	grudge := kind.draw(net.Nodes, rng)
-	return &cut{net: net, kind: kind.name, grudge: grudge, edges: grudge.edges(net.Nodes)}, nil
+	power, err := powerOf(ctx, net)
+	if err != nil {
+		return nil, fmt.Errorf("nemesis %q: %w", p.Name(), err)
+	}
+	s := scene{nodes: net.Nodes, power: power, only: net.Only}
+	for range planTries {
+		kind := drawGrudgeKind(kinds, rng)
+		if kind.role && s.proposer == "" {
+			who, err := proposer(ctx, net)
+			if err != nil {
+				return nil, fmt.Errorf("nemesis %q: %w", p.Name(), err)
+			}
+			s.proposer = who[0]
+		}
+		var grudge Grudge
+		var side []string
+		grudge, side, err = kind.draw(s, rng)
+		if err == nil && net.Quorum == QuorumSafe {
+			err = sparesQuorum(grudge, net.Nodes, power)
+		}
+		if err != nil {
+			continue
+		}
+		c := &cut{net: net, kind: kind.name, side: side, grudge: grudge, edges: grudge.edges(net.Nodes)}
+		if kind.move != nil {
+			return kind.move(c, side, p, rng), nil
+		}
+		return c, nil
+	}
+	return nil, fmt.Errorf("nemesis %q: %w", p.Name(), err)
+}
+
+func drawGrudgeKind(kinds []grudgeKind, rng *rand.Rand) grudgeKind {
+	if len(kinds) == 1 {
+		return kinds[0]
+	}
+	total := 0
+	for _, k := range kinds {
+		total += k.weight
+	}
+	at := rng.IntN(total)
+	for _, k := range kinds {
+		if at -= k.weight; at < 0 {
+			return k
+		}
+	}
+	return kinds[0] // not reached: at starts below the sum of the weights
 }
 
 // cut is one application of partition.
 type cut struct {
 	net    Net
 	kind   string
+	side   []string // the nodes that it is about, nil where none are special
 	grudge Grudge
 	edges  []link.Edge
 
@@ -123,10 +209,14 @@ type cut struct {
 	healAt map[link.Edge]link.Counters // when the last edge was healed
 }
 
-func (c *cut) Value() history.Value {
-	return history.MapOf(
-		history.Keyword("grudge"), history.Keyword(c.kind),
-		history.Keyword("cut"), c.grudge.value(c.net.Nodes))
+func (c *cut) Value() history.Value { return history.MapOf(c.parts()...) }
+
+func (c *cut) parts() []history.Value {
+	kvs := []history.Value{history.Keyword("grudge"), history.Keyword(c.kind)}
+	if c.side != nil {
+		kvs = append(kvs, history.Keyword("nodes"), history.Vec(texts(c.side)...))
+	}
+	return append(kvs, history.Keyword("cut"), c.grudge.value(c.net.Nodes))
 }
 
 func (c *cut) UndoSteps() []Step { return []Step{{Kind: stepLinks, Edges: c.edges}} }

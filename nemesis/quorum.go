@@ -3,6 +3,9 @@ package nemesis
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 )
 
 // underThirdOfPower drops nodes from the end until the rest have less than a
@@ -43,4 +46,84 @@ func powerOf(ctx context.Context, net Net) (map[string]int64, error) {
 		power[n] = 1
 	}
 	return power, nil
+}
+
+// sparesQuorum says why a grudge leaves no quorum: it does when some nodes with
+// over two thirds of the voting power still hear each other, all of them and both
+// ways. Those that have to be left out for that hold less than a third.
+func sparesQuorum(g Grudge, nodes []string, power map[string]int64) error {
+	var total int64
+	for _, n := range nodes {
+		total += power[n]
+	}
+	if out := cutOff(g, nodes, power); 3*out >= total {
+		return fmt.Errorf("quorum safe: the cut leaves out %d of %d of the voting power, a third or more", out, total)
+	}
+	return nil
+}
+
+// cutOff is the least voting power that has to be left out so that the rest hear
+// each other: the weight of the least vertex cover of the cut links. Exponential
+// in the number of cut nodes in the worst case, by a factor of 1.4 each, which is
+// nothing for the tens of nodes that links can have.
+func cutOff(g Grudge, nodes []string, power map[string]int64) int64 {
+	cut := make(map[string][]string) // both ways
+	for _, e := range g.edges(nodes) {
+		if !slices.Contains(cut[e.From], e.To) {
+			cut[e.From] = append(cut[e.From], e.To)
+			cut[e.To] = append(cut[e.To], e.From)
+		}
+	}
+	out := make(map[string]bool)
+	var least func() int64
+	least = func() int64 {
+		// The node with the most cut links that are still there: either it is out,
+		// or all at the other ends are.
+		worst, most := "", 0
+		var left []string
+		for _, n := range nodes {
+			if out[n] {
+				continue
+			}
+			open := slices.DeleteFunc(slices.Clone(cut[n]), func(o string) bool { return out[o] })
+			if len(open) > most {
+				worst, most, left = n, len(open), open
+			}
+		}
+		if most == 0 {
+			return 0
+		}
+		out[worst] = true
+		with := power[worst] + least()
+		out[worst] = false
+		var without int64
+		for _, o := range left {
+			out[o] = true
+			without += power[o]
+		}
+		without += least()
+		for _, o := range left {
+			out[o] = false
+		}
+		return min(with, without)
+	}
+	return least()
+}
+
+// maySpareQuorum reports whether any of many draws spares the quorum of n nodes
+// of equal power, which is all that is known before there is a network.
+func (k grudgeKind) maySpareQuorum(n int) bool {
+	s := scene{power: make(map[string]int64)}
+	for i := range n {
+		name := "n" + strconv.Itoa(i+1)
+		s.nodes, s.power[name] = append(s.nodes, name), 1
+	}
+	s.proposer = s.nodes[0]
+	for seed := range uint64(planTries) {
+		g, _, err := k.draw(s, rand.New(rand.NewPCG(seed, 0)))
+		if err == nil && sparesQuorum(g, s.nodes, s.power) == nil {
+			return true
+		}
+	}
+	return false
 }

@@ -23,15 +23,31 @@ func parsed(t *testing.T, text string) []Fault {
 	return faults
 }
 
+// everyone lists the kinds that all stands for.
+func everyone(t *testing.T) string {
+	var names []string
+	for _, e := range Registry() {
+		f, err := e.New("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !e.Irreversible && f.Possible(reach(4)) == nil {
+			names = append(names, e.Name)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
-		"none":                                  "",
-		"partition":                             "partition",
-		"partition,kill,pause":                  "partition kill pause",
-		"all":                                   "partition kill pause",
-		"kill:one,partition:bridge,pause:all":   "kill:one partition:bridge pause:all",
-		"partition:halves,partition:halves":     "partition:halves partition:halves",
-		"partition:majorities-ring,kill:subset": "partition:majorities-ring kill:subset",
+		"none":                 "",
+		"partition":            "partition",
+		"partition,kill,pause": "partition kill pause",
+		"all":                  everyone(t),
+		"partition:flapping:2s,partition:2s:flapping": "partition:flapping:2s partition:flapping:2s",
+		"kill:one,partition:bridge,pause:all":         "kill:one partition:bridge pause:all",
+		"partition:halves,partition:halves":           "partition:halves partition:halves",
+		"partition:majorities-ring,kill:subset":       "partition:majorities-ring kill:subset",
 	} {
 		var got []string
 		for _, f := range parsed(t, text) {
@@ -60,7 +76,8 @@ func TestParseErrors(t *testing.T) {
 		"kill:two":         `nemesis "kill:two": "two": unknown; expected ` + targets,
 		"kill:one:all":     `nemesis "kill:one:all": "all" after "one": both are ` + targets + `, expected one`,
 		"kill:n5":          `nemesis "kill:n5": node "n5": there are 4 nodes`,
-		"partition:thirds": `nemesis "partition:thirds": grudge "thirds": unknown; expected one of ` + list(grudgeNames()),
+		"partition:thirds": `nemesis "partition:thirds": "thirds": unknown; expected ` + docs(new(partitionFault).params()),
+		"partition:one:2s": `nemesis "partition:one:2s": period 2s: expected it with flapping only`,
 	} {
 		if _, err := Parse(text, reach(4)); err == nil || err.Error() != want {
 			t.Errorf("%q: got %v\nwant %s", text, err, want)

@@ -141,7 +141,21 @@ func (t targets) possible(fault string, r Reach) error {
 	if err := t.enough(r.Nodes); err != nil {
 		return fmt.Errorf("nemesis %q: %w", fault, err)
 	}
+	if least := t.fewest(r.Nodes); r.Quorum == QuorumSafe && 3*least >= r.Nodes {
+		return fmt.Errorf("nemesis %q: quorum safe: with equal voting power it hits a third or more of %d nodes", fault, r.Nodes)
+	}
 	return nil
+}
+
+// fewest is the least number of n nodes that it can hit.
+func (t targets) fewest(n int) int {
+	switch {
+	case t.kind == nil || t.kind.name == "subset" || t.kind.name == "proposer":
+		return 1
+	case t.kind.size == nil: // all but the proposer
+		return n - 1
+	}
+	return t.kind.size(n, nil)
 }
 
 // enough says why nobody can be chosen among n nodes.

@@ -33,18 +33,33 @@ type (
 
 const tinyKeys = 2
 
-// drawTiny draws a history of few transactions. They read as if they ran one after
-// another, in some order, except for some reads that are anything.
-func drawTiny(t *rapid.T) *tinyHistory {
+// shape bounds what is drawn.
+type shape struct {
+	txns, processes int
+	writes          int  // of each key
+	wild            bool // reads are anything, and some invocations are missing
+}
+
+// drawTiny draws a history that is small enough to try every order.
+func drawTiny(t *rapid.T) *tinyHistory { return shape{txns: 5, processes: 3, writes: 3}.draw(t) }
+
+// drawLong draws a history of which many transactions are open at once.
+func drawLong(t *rapid.T) *history.History {
+	return &history.History{Ops: shape{txns: 30, processes: 8, writes: 90, wild: true}.draw(t).ops}
+}
+
+// draw draws a history. Unless it is wild, transactions read as if they ran one
+// after another, in some order, except for some reads that are anything.
+func (s shape) draw(t *rapid.T) *tinyHistory {
 	h := &tinyHistory{}
-	n := rapid.IntRange(2, 5).Draw(t, "txns")
-	processes := rapid.IntRange(1, 3).Draw(t, "processes")
+	n := rapid.IntRange(2, s.txns).Draw(t, "txns")
+	processes := rapid.IntRange(1, s.processes).Draw(t, "processes")
 	next := make([]int, tinyKeys)
 	for range n {
 		x := tinyTxn{call: -1, ret: -1}
 		for range rapid.IntRange(1, 3).Draw(t, "ops") {
 			op := tinyOp{read: rapid.Bool().Draw(t, "read"), key: rapid.IntRange(0, tinyKeys-1).Draw(t, "key")}
-			if !op.read && next[op.key] < 3 {
+			if !op.read && next[op.key] < s.writes {
 				next[op.key]++
 				op.val = next[op.key]
 			} else {
@@ -55,8 +70,12 @@ func drawTiny(t *rapid.T) *tinyHistory {
 		x.status = rapid.SampledFrom([]status{committed, committed, committed, committed, inDoubt, aborted}).Draw(t, "status")
 		h.txns = append(h.txns, x)
 	}
-	h.read(t, next)
-	h.run(t, processes)
+	if s.wild {
+		h.readAnything(t, next)
+	} else {
+		h.read(t, next)
+	}
+	h.run(t, s, processes)
 	return h
 }
 
@@ -84,8 +103,19 @@ func (h *tinyHistory) read(t *rapid.T, next []int) {
 	}
 }
 
+// readAnything fills in values of which some were never written.
+func (h *tinyHistory) readAnything(t *rapid.T, next []int) {
+	for i := range h.txns {
+		for o := range h.txns[i].ops {
+			if op := &h.txns[i].ops[o]; op.read {
+				op.val = rapid.IntRange(0, next[op.key]+1).Draw(t, "val")
+			}
+		}
+	}
+}
+
 // run lets processes invoke and complete the transactions.
-func (h *tinyHistory) run(t *rapid.T, processes int) {
+func (h *tinyHistory) run(t *rapid.T, s shape, processes int) {
 	busy := make([]int, processes) // transaction and 1
 	id := seq(processes)
 	started, ended := 0, 0
@@ -95,9 +125,13 @@ func (h *tinyHistory) run(t *rapid.T, processes int) {
 		case i < 0 && started < len(h.txns):
 			busy[p] = started + 1
 			x := &h.txns[started]
-			x.process, x.call = id[p], len(h.ops)
-			h.ops = append(h.ops, x.op(history.Invoke))
 			started++
+			x.process = id[p]
+			if s.wild && rapid.IntRange(0, 9).Draw(t, "bare") == 0 {
+				break
+			}
+			x.call = len(h.ops)
+			h.ops = append(h.ops, x.op(history.Invoke))
 		case i >= 0:
 			x := &h.txns[i]
 			busy[p] = 0

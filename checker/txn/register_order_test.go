@@ -100,52 +100,6 @@ func closure(n int, edges func(add func(a, b int32))) [][]bool {
 	return reach
 }
 
-// drawLong draws a history of some dozen transactions of two keys, many of them
-// open at once. What they read is anything.
-func drawLong(t *rapid.T) *history.History {
-	h := &history.History{}
-	next := make([]int64, 2)
-	clients := rapid.IntRange(1, 8).Draw(t, "clients")
-	open := make([]history.Value, clients) // of the completion
-	id := seq(clients)
-	add := func(typ history.Type, p int, v history.Value) {
-		h.Ops = append(h.Ops, history.Op{Index: history.Absent, Time: history.Absent, Type: typ, Process: history.Client(int64(id[p])), F: "txn", Value: v})
-	}
-	for range rapid.IntRange(4, 60).Draw(t, "events") {
-		p := rapid.IntRange(0, clients-1).Draw(t, "client")
-		if !open[p].IsNil() {
-			typ := rapid.SampledFrom([]history.Type{history.OK, history.OK, history.OK, history.OK, history.Info, history.Fail}).Draw(t, "type")
-			add(typ, p, open[p])
-			open[p] = history.Value{}
-			if typ == history.Info {
-				id[p] += clients
-			}
-			continue
-		}
-		var invoked, done []history.Value
-		for range rapid.IntRange(1, 3).Draw(t, "ops") {
-			key := rapid.IntRange(0, 1).Draw(t, "key")
-			if rapid.Bool().Draw(t, "read") {
-				val := history.Value{}
-				if n := rapid.Int64Range(-1, next[key]+1).Draw(t, "val"); n >= 0 {
-					val = history.Int(n)
-				}
-				invoked = append(invoked, history.Vec(history.Keyword("r"), history.Int(int64(key)), history.Value{}))
-				done = append(done, history.Vec(history.Keyword("r"), history.Int(int64(key)), val))
-				continue
-			}
-			next[key]++
-			write := history.Vec(history.Keyword("w"), history.Int(int64(key)), history.Int(next[key]))
-			invoked, done = append(invoked, write), append(done, write)
-		}
-		open[p] = history.Vec(done...)
-		if rapid.IntRange(0, 9).Draw(t, "bare") > 0 {
-			add(history.Invoke, p, history.Vec(invoked...))
-		}
-	}
-	return h
-}
-
 // Whatever a history has in it, it is judged without a panic, twice alike, and
 // nothing is called valid that has no transaction.
 func TestRegisterTakesAnything(t *testing.T) {

@@ -18,9 +18,10 @@ import (
 )
 
 var (
-	length = flag.Duration("length", 20*time.Second, "main phase of each live run")
-	seeds  = flag.Int("seeds", 1, "how many seeds each nemesis is tried with")
-	rounds = flag.Int("rounds", 1, "how often each bug and each kill -9 is tried")
+	length       = flag.Duration("length", 20*time.Second, "main phase of each live run")
+	faultsLength = flag.Duration("faults", time.Minute, "main phase of the runs with every fault")
+	seeds        = flag.Int("seeds", 1, "how many seeds each nemesis is tried with")
+	rounds       = flag.Int("rounds", 1, "how often each bug and each kill -9 is tried")
 )
 
 var binary string

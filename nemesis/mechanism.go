@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/devnet/link/emulator"
 )
 
 // Mechanism is one way to break things, which works on some machines.
@@ -32,6 +33,7 @@ func Mechanisms() []Mechanism {
 	return []Mechanism{
 		{Name: "signals", Doc: "kill, pause and the like, to processes of the same user", Probe: func() error { return nil }},
 		{Name: "link proxy", Doc: "TCP proxies between the nodes, no privileges", Probe: func() error { return nil }},
+		{Name: "link emulator", Doc: "a network namespace for each node, frames switched by jepgo", Probe: emulator.Probe},
 	}
 }
 
@@ -64,12 +66,26 @@ func LinkFeatures(mechanism string) ([]link.Support, error) {
 	switch mechanism {
 	case LinkProxy:
 		return link.ProxyFeatures(), nil
+	case LinkEmulator:
+		return emulator.Features(), nil
 	}
 	return nil, fmt.Errorf("links %q: unknown; expected one of %s", mechanism, list(LinkMechanisms()))
 }
 
 // The mechanisms of links, as --link takes them.
-const LinkProxy = "proxy"
+const (
+	LinkProxy    = "proxy"
+	LinkEmulator = "emulator"
+)
 
 // LinkMechanisms lists them.
-func LinkMechanisms() []string { return []string{LinkProxy} }
+func LinkMechanisms() []string { return []string{LinkProxy, LinkEmulator} }
+
+// ProbeLinks returns nil when links of that mechanism can be made here, else
+// what is missing and how to get it.
+func ProbeLinks(mechanism string) error {
+	if mechanism == LinkEmulator {
+		return emulator.Probe()
+	}
+	return nil
+}

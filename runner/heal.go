@@ -13,8 +13,9 @@ import (
 	"github.com/jepgo/jepgo/usage"
 )
 
-// Heal undoes what the ledgers of the runs below root still hold, and ends the
-// node processes whose jepgo is gone. It returns one line for each thing that it
+// Heal undoes what the ledgers of the runs below root still hold, removes what
+// dead jepgos left on the machine, whatever their store, and ends the node
+// processes of runs below root whose jepgo is gone. It returns one line for each thing that it
 // did, and an error when something could not be verified undone. It is safe at
 // any time, and twice.
 func Heal(ctx context.Context, root string, bound time.Duration, log *slog.Logger) ([]string, error) {
@@ -37,6 +38,8 @@ func Heal(ctx context.Context, root string, bound time.Duration, log *slog.Logge
 		}
 		errs = append(errs, err)
 	}
+	left, err := nemesis.Sweep(ctx)
+	did, errs = append(did, left...), append(errs, err)
 	swept, err := embedded.Sweep(ctx, root)
 	for _, s := range swept {
 		did = append(did, fmt.Sprintf("node process without a jepgo ended: %v", s))

@@ -74,7 +74,7 @@ func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*ne
 	start := time.Now()
 	n, err := embedded.Start(ctx, embedded.Options{
 		Dir: t.run.Path(store.NodesDir), Nodes: t.o.Nodes, Seed: fmt.Sprint(t.o.Seed),
-		Alloc: accounts.Addresses(t.senders()), Bug: t.o.Bug,
+		Alloc: accounts.Addresses(t.senders()), Bug: t.o.Bug, Link: t.o.Link,
 	})
 	if err != nil {
 		return nil, err

@@ -127,6 +127,9 @@ func EmbeddedReach(nodes int, link string, irreversible bool) (nemesis.Reach, er
 	if err != nil {
 		return nemesis.Reach{}, usage.Errorf("--link: %w", err)
 	}
+	if err := nemesis.ProbeLinks(link); err != nil {
+		return nemesis.Reach{}, usage.Errorf("--link %s: %w", link, err)
+	}
 	return nemesis.Reach{
 		Nodes: nodes, Processes: true, Links: features, Chain: true, Irreversible: irreversible,
 	}, nil

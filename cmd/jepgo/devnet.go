@@ -18,6 +18,7 @@ import (
 	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/embedded"
+	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/runner"
 	"github.com/jepgo/jepgo/usage"
 )
@@ -55,6 +56,12 @@ and the bug are then those it was made with.`,
 			if o.Nodes < 1 || o.Nodes > runner.MaxNodes {
 				return usage.Errorf("--nodes %d: want 1 to %d", o.Nodes, runner.MaxNodes)
 			}
+			if !slices.Contains(nemesis.LinkMechanisms(), o.Link) {
+				return usage.Errorf("--link %q: want one of %s", o.Link, strings.Join(nemesis.LinkMechanisms(), ", "))
+			}
+			if err := nemesis.ProbeLinks(o.Link); err != nil {
+				return usage.Errorf("--link %s: %w", o.Link, err)
+			}
 			if o.Bug != "" && !slices.Contains(runner.Bugs(), o.Bug) {
 				return usage.Errorf("--bug %q does not exist: want one of %s", o.Bug, strings.Join(runner.Bugs(), ", "))
 			}
@@ -67,6 +74,7 @@ and the bug are then those it was made with.`,
 			}
 			for flag, same := range map[string]bool{
 				"nodes": len(state.Names) == o.Nodes, "seed": state.Seed == o.Seed, "bug": state.Bug == o.Bug,
+				"link": state.Link == o.Link,
 			} {
 				if cmd.Flags().Changed(flag) && !same {
 					fmt.Fprintf(cmd.ErrOrStderr(), "jepgo: --%s does not count: %q holds a devnet that was made otherwise, and it is up as it was made; want another --dir\n", flag, o.Dir)
@@ -88,6 +96,7 @@ and the bug are then those it was made with.`,
 	dirFlag(cmd, &o.Dir)
 	cmd.Flags().IntVar(&o.Nodes, "nodes", 4, "number of validators")
 	cmd.Flags().Uint64Var(&seed, "seed", 0, "seed of all keys")
+	cmd.Flags().StringVar(&o.Link, "link", nemesis.LinkProxy, linkHelp())
 	cmd.Flags().StringVar(&o.Bug, "bug", "", "start deliberately broken nodes: "+strings.Join(runner.Bugs(), ", "))
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd

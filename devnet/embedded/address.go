@@ -121,7 +121,6 @@ func (s Subnet) node(i int, name, data, log string) devnet.Node {
 			"cometbft": "http://" + l.CometMetrics + "/metrics",
 		},
 		Comet: "http://" + l.CometRPC,
-		P2P:   map[string]string{protoDevP2P: l.DevP2P, protoComet: l.CometP2P},
 		Dir:   data,
 		Log:   log,
 	}

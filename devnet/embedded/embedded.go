@@ -39,6 +39,7 @@ type Options struct {
 	Alloc     []string      // 0x addresses that start with funds, beside the faucet
 	BlockTime time.Duration // 0 is a second, the least there is
 	Bug       string        // planted bug, "" for honest nodes
+	Link      string        // mechanism of the links, "" for proxies: see Links
 }
 
 // Defaults and bounds of Options.
@@ -66,6 +67,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.ChainID == 0 {
 		o.ChainID = DefaultChainID
+	}
+	if o.Link != "" && !slices.Contains(Links(), o.Link) {
+		return o, fmt.Errorf("links %q: unknown, expected one of %s", o.Link, strings.Join(Links(), ", "))
 	}
 	if o.Bug != "" && !slices.ContainsFunc(validator.Bugs(), func(b validator.Bug) bool { return b.Name == o.Bug }) {
 		var names []string

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/p2p"
@@ -23,7 +24,10 @@ func (n *Network) Attack(name, kind string, seed uint64) (*peer.Attack, error) {
 	if err != nil {
 		return nil, err
 	}
-	return peer.Start(peer.Options{Target: target, Kind: kind, Seed: seed})
+	return peer.Start(peer.Options{
+		Target: target, Kind: kind, Seed: seed,
+		Dial: func(ctx context.Context) (net.Conn, error) { return n.links.reach(ctx, name, protoDevP2P) },
+	})
 }
 
 // Strangers is how many devp2p peers the node has that are no nodes of the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ import (
 type Network struct {
 	dir     string
 	state   *State // Processes, Owner and Ready change under mu
-	links   *link.Proxy
+	links   wires
 	guard   net.Listener
 	lock    *os.File
 	spawner *spawner
@@ -91,7 +92,7 @@ func (n *Network) open(ctx context.Context, supervised bool) error {
 	if state.Subnet, n.guard, err = reserve(state.Subnet, len(state.Names)); err != nil {
 		return err
 	}
-	if err := n.openLinks(); err != nil {
+	if n.links, err = newWires(state.Link, state.Names, state.Subnet, linkSeed(state.Seed), n.spawner); err != nil {
 		return err
 	}
 	if err := n.prepare(); err != nil {
@@ -115,24 +116,6 @@ func (n *Network) open(ctx context.Context, supervised bool) error {
 	return state.write(n.dir)
 }
 
-func (n *Network) openLinks() error {
-	names := n.state.Names
-	var err error
-	n.links, err = link.NewProxy(link.Options{
-		Nodes:     names,
-		Protocols: []string{protoDevP2P, protoComet},
-		Host:      n.state.Subnet.linkHost(),
-		Target: func(name, protocol string) string {
-			l := n.state.Subnet.listen(slices.Index(names, name))
-			if protocol == protoDevP2P {
-				return l.DevP2P
-			}
-			return l.CometP2P
-		},
-	})
-	return err
-}
-
 // prepare writes every node's configuration and, the first time, its databases.
 func (n *Network) prepare() error {
 	s := n.state
@@ -146,7 +129,9 @@ func (n *Network) prepare() error {
 		if err := writeJSON(configPath(n.dir, name), cfg); err != nil {
 			return fmt.Errorf("node %s: %w", name, err)
 		}
-		s.Nodes = append(s.Nodes, s.Subnet.node(i, name, cfg.Dir, logPath(n.dir, name)))
+		public := s.Subnet.node(i, name, cfg.Dir, logPath(n.dir, name))
+		public.P2P = map[string]string{protoDevP2P: cfg.Listen.DevP2P, protoComet: cfg.Listen.CometP2P}
+		s.Nodes = append(s.Nodes, public)
 		n.nodes = append(n.nodes, &node{Node: s.Nodes[i]})
 		group.Go(func() error { return initialise(cfg) })
 	}
@@ -167,6 +152,13 @@ func initialise(cfg validator.Config) (err error) {
 	return nil
 }
 
+// linkSeed is the number that the links draw by.
+func linkSeed(seed string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(seed))
+	return h.Sum64()
+}
+
 func (n *Network) config(i int) validator.Config {
 	s := n.state
 	name := s.Names[i]
@@ -180,7 +172,7 @@ func (n *Network) config(i int) validator.Config {
 		GenesisTime: s.GenesisTime,
 		Alloc:       s.Alloc,
 		BlockTime:   s.BlockTime,
-		Listen:      s.Subnet.listen(i),
+		Listen:      n.links.listen(i),
 		Bug:         bugOf(s.Bug, i, len(s.Names)),
 	}
 	for j, peer := range s.Names {
@@ -189,7 +181,7 @@ func (n *Network) config(i int) validator.Config {
 		}
 		e := link.Edge{From: name, To: peer}
 		cfg.Peers = append(cfg.Peers, validator.Peer{
-			Index: j, DevP2P: n.links.Addr(e, protoDevP2P), CometP2P: n.links.Addr(e, protoComet),
+			Index: j, DevP2P: n.links.dial(e, protoDevP2P), CometP2P: n.links.dial(e, protoComet),
 		})
 	}
 	return cfg

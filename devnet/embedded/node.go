@@ -106,8 +106,8 @@ func (n *Network) spawn(node *node) (*process, *exec.Cmd, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd, err := n.spawner.start(log, validatorCommand, "--config", configPath(n.dir, node.Name))
-	if err != nil {
+	cmd := tied(log, validatorCommand, "--config", configPath(n.dir, node.Name))
+	if err := n.links.starter(node.Name)(cmd); err != nil {
 		return nil, nil, err
 	}
 	// It has not been waited for, so its pid is its own even if it has died.

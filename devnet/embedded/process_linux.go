@@ -54,14 +54,20 @@ func newSpawner() *spawner {
 	return s
 }
 
-// start executes this program again, in a process group of its own and with log
-// as its output, and gives it SIGKILL when this process ends.
-func (s *spawner) start(log *os.File, args ...string) (*exec.Cmd, error) {
-	cmd := again(log, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// start starts a command from that thread.
+func (s *spawner) start(cmd *exec.Cmd) error {
 	r := spawnRequest{cmd: cmd, result: make(chan error)}
 	s.requests <- r
-	return cmd, <-r.result
+	return <-r.result
+}
+
+// tied is this program to be executed again, in a process group of its own and
+// with log as its output, so that it gets SIGKILL when the thread that starts it
+// ends.
+func tied(log *os.File, args ...string) *exec.Cmd {
+	cmd := again(log, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return cmd
 }
 
 // close ends the spawner; it is for when its processes are gone.

@@ -21,9 +21,11 @@ type spawner struct{}
 
 func newSpawner() *spawner { return &spawner{} }
 
-func (*spawner) start(log *os.File, args ...string) (*exec.Cmd, error) { return nil, errNotLinux }
+func (*spawner) start(*exec.Cmd) error { return errNotLinux }
 
 func (*spawner) close() {}
+
+func tied(*os.File, ...string) *exec.Cmd { return nil }
 
 func startDetached(log *os.File, args ...string) (*exec.Cmd, error) { return nil, errNotLinux }
 

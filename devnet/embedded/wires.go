@@ -1,0 +1,145 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"slices"
+
+	"github.com/jepgo/jepgo/devnet/embedded/validator"
+	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/devnet/link/emulator"
+)
+
+// Mechanisms of links, as Options.Link names them.
+const (
+	LinkProxy    = "proxy"    // TCP proxies in this process
+	LinkEmulator = "emulator" // a network namespace a node, frames switched in this process
+)
+
+// Links lists the mechanisms.
+func Links() []string { return []string{LinkProxy, LinkEmulator} }
+
+// wires are the links between the validators, and the ways that lead past them.
+type wires interface {
+	link.Link
+	// listen returns where validator i binds its servers.
+	listen(i int) validator.Listen
+	// dial returns where one node reaches another's server for a protocol, over
+	// the link.
+	dial(e link.Edge, protocol string) string
+	// reach connects to a node's server for a protocol past the links.
+	reach(ctx context.Context, node, protocol string) (net.Conn, error)
+	// starter returns what starts a node's process where the node lives.
+	starter(node string) func(*exec.Cmd) error
+	Close() error
+}
+
+// newWires opens the links of a network that has its addresses.
+func newWires(mechanism string, names []string, subnet Subnet, seed uint64, spawn *spawner) (wires, error) {
+	var w wires
+	var err error
+	switch mechanism {
+	case "", LinkProxy:
+		w, err = newStreets(names, subnet, seed, spawn)
+	case LinkEmulator:
+		w, err = newRooms(names, subnet, seed)
+	default:
+		err = fmt.Errorf("links %q: unknown, expected one of %q", mechanism, Links())
+	}
+	if err != nil {
+		return nil, err // w holds a nil of its own type
+	}
+	return w, nil
+}
+
+// streets are proxies between nodes that all live in the host's own network.
+type streets struct {
+	*link.Proxy
+	names  []string
+	subnet Subnet
+	spawn  *spawner
+}
+
+func newStreets(names []string, subnet Subnet, seed uint64, spawn *spawner) (*streets, error) {
+	s := &streets{names: names, subnet: subnet, spawn: spawn}
+	var err error
+	s.Proxy, err = link.NewProxy(link.Options{
+		Nodes: names, Protocols: protocols(), Host: subnet.linkHost(), Seed: seed,
+		Target: func(name, protocol string) string { return p2pOf(s.listen(slices.Index(names, name)), protocol) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *streets) listen(i int) validator.Listen            { return s.subnet.listen(i) }
+func (s *streets) dial(e link.Edge, protocol string) string { return s.Addr(e, protocol) }
+func (s *streets) starter(string) func(cmd *exec.Cmd) error { return s.spawn.start }
+func (s *streets) reach(ctx context.Context, node, protocol string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", p2pOf(s.listen(slices.Index(s.names, node)), protocol))
+}
+
+// rooms are network namespaces. What is not peer-to-peer stays on the loopback
+// device of the node's namespace, and is reached through forwarders that listen
+// where the node itself would without namespaces.
+type rooms struct {
+	*emulator.Emulator
+	names []string
+}
+
+func newRooms(names []string, subnet Subnet, seed uint64) (*rooms, error) {
+	e, err := emulator.New(emulator.Options{Nodes: names, Seed: seed})
+	if err != nil {
+		return nil, err
+	}
+	r := &rooms{e, names}
+	for i, name := range names {
+		outside, inside := subnet.listen(i), r.listen(i)
+		for from, to := range map[string]string{
+			outside.HTTP: inside.HTTP, outside.WS: inside.WS, outside.GethMetrics: inside.GethMetrics,
+			outside.CometMetrics: inside.CometMetrics, outside.CometRPC: inside.CometRPC,
+		} {
+			if _, err := e.Forward(name, from, to); err != nil {
+				e.Close()
+				return nil, err
+			}
+		}
+	}
+	return r, nil
+}
+
+func (r *rooms) listen(i int) validator.Listen {
+	own := func(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+	p2p := func(port int) string { return fmt.Sprintf("%s:%d", r.Addr(r.names[i]), port) }
+	return validator.Listen{
+		HTTP: own(portHTTP), WS: own(portWS), GethMetrics: own(portGethMetrics),
+		CometMetrics: own(portCometMetrics), CometRPC: own(portCometRPC),
+		DevP2P: p2p(portDevP2P), CometP2P: p2p(portCometP2P),
+	}
+}
+
+func (r *rooms) dial(e link.Edge, protocol string) string {
+	return p2pOf(r.listen(slices.Index(r.names, e.To)), protocol)
+}
+
+func (r *rooms) reach(ctx context.Context, node, protocol string) (net.Conn, error) {
+	return r.Dial(ctx, node, p2pOf(r.listen(slices.Index(r.names, node)), protocol))
+}
+
+func (r *rooms) starter(node string) func(*exec.Cmd) error {
+	return func(cmd *exec.Cmd) error { return r.Start(node, cmd) }
+}
+
+// protocols are those that go through links.
+func protocols() []string { return []string{protoDevP2P, protoComet} }
+
+func p2pOf(l validator.Listen, protocol string) string {
+	if protocol == protoDevP2P {
+		return l.DevP2P
+	}
+	return l.CometP2P
+}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/history"
@@ -20,30 +21,45 @@ const (
 // stepStart says that Node, whose incarnation Target was killed, must run again.
 const stepStart = "start"
 
-// killFault sends SIGKILL to nodes and starts them again on their old data.
-type killFault struct{ targets targets }
+// killGrace is how long a process may take to end by another signal than SIGKILL,
+// before it is made to.
+const killGrace = 5 * time.Second
+
+// killFault ends nodes by a signal and starts them again on their old data.
+type killFault struct {
+	targets targets
+	signal  string // "": SIGKILL
+}
 
 func killEntry() Entry {
 	return Entry{
-		Name: "kill", Doc: "SIGKILL nodes, and start them again on their old data", Specs: specs(new(targets).param()),
+		Name: "kill", Doc: "SIGKILL nodes, or another deadly signal, and start them again on their old data", Specs: specs(new(killFault).params()...),
 		Start: killStart, Stop: killStop, Color: "#E9A4A0", New: newKill,
 	}
+}
+
+func (k *killFault) params() []param {
+	return []param{k.targets.param(), oneOf(&k.signal, signalNames()...)}
 }
 
 // newKill reads the part of --nemesis after the colon.
 func newKill(spec string) (Fault, error) {
 	var f killFault
-	err := parseSpec(spec, f.targets.param())
+	err := parseSpec(spec, f.params()...)
 	return f, err
 }
 
-func (k killFault) Name() string { return "kill" + k.targets.suffix() }
+func (k killFault) Name() string { return "kill" + k.targets.suffix() + suffix(k.signal) }
 
 func (killFault) Start() string { return killStart }
 func (killFault) Stop() string  { return killStop }
 
 func (k killFault) Explain() string {
-	return "Kills nodes with SIGKILL, so that nothing can be flushed, and starts them again on their old data directories. " +
+	how := "Kills nodes with SIGKILL, so that nothing can be flushed"
+	if k.signal != "" && k.signal != "SIGKILL" {
+		how = fmt.Sprintf("Ends nodes with %s, which they may handle; one that does not end by it is no evidence, and gets SIGKILL after %v more", k.signal, killGrace)
+	}
+	return how + ", and starts them again on their old data directories. " +
 		"It bites when the very process that was named is seen gone. " +
 		"It is undone when each node runs as a new process, answers RPC and has caught up with consensus. " +
 		k.targets.explain()
@@ -58,24 +74,30 @@ func (k killFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Applicati
 	if err != nil {
 		return nil, err
 	}
-	return &killing{net: net, victims: vs, sent: make([]bool, len(vs)), fresh: make([]devnet.Identity, len(vs))}, nil
+	return &killing{lives: newLives(net, vs), name: k.signal, signal: signalNamed(k.signal), sent: make([]bool, len(vs))}, nil
 }
 
 // killing is one application of kill.
 type killing struct {
-	net     Net
-	victims []victim
-	sent    []bool            // SIGKILL was delivered
-	fresh   []devnet.Identity // incarnation after Undo
+	lives
+	name   string // of the signal, "" unless asked for
+	signal syscall.Signal
+	sent   []bool // the signal was delivered
 }
 
-func (k *killing) Value() history.Value { return history.Vec(texts(names(k.victims))...) }
-func (k *killing) UndoSteps() []Step    { return steps(stepStart, k.victims) }
+func (k *killing) Value() history.Value {
+	if k.name == "" {
+		return history.Vec(texts(names(k.victims))...)
+	}
+	return restartingValue(k.victims, history.Keyword("signal"), history.Text(k.name))
+}
+
+func (k *killing) UndoSteps() []Step { return steps(stepStart, k.victims) }
 
 func (k *killing) Apply(context.Context) error {
 	var errs []error
 	for i, v := range k.victims {
-		err := devnet.Signal(v.id, syscall.SIGKILL)
+		err := devnet.Signal(v.id, k.signal)
 		k.sent[i] = err == nil
 		if errors.Is(err, os.ErrProcessDone) {
 			// Somebody else's work is not ours to claim.
@@ -90,7 +112,7 @@ func (k *killing) Probe(ctx context.Context) (history.Value, error) {
 	err := await(ctx, look, func() (string, error) {
 		for _, v := range k.victims {
 			if devnet.Alive(v.id) {
-				return fmt.Sprintf("%s: still runs after SIGKILL", v), nil
+				return fmt.Sprintf("%s: still runs after %s", v, k.signalName()), nil
 			}
 		}
 		return "", nil
@@ -99,11 +121,18 @@ func (k *killing) Probe(ctx context.Context) (history.Value, error) {
 		return history.Value{}, err
 	}
 	var kvs []history.Value
-	for _, v := range k.victims {
-		kvs = append(kvs, history.Text(v.node), history.MapOf(append(identity(v.id),
-			history.Keyword("gone"), history.Flag(true))...))
+	for i, v := range k.victims {
+		seen := append(identity(v.id), history.Keyword("gone"), history.Flag(true))
+		kvs = append(kvs, history.Text(v.node), history.MapOf(append(seen, k.ended(ctx, i)...)...))
 	}
 	return history.MapOf(kvs...), nil
+}
+
+func (k *killing) signalName() string {
+	if k.name == "" {
+		return "SIGKILL"
+	}
+	return k.name
 }
 
 // Undo starts all nodes at the same time: none of them may be able to catch up
@@ -115,50 +144,18 @@ func (k *killing) Undo(ctx context.Context) error {
 			k.fresh[i] = v.id
 			return nil
 		}
-		var id devnet.Identity
-		var up bool
-		err := await(ctx, look, func() (string, error) {
-			id, up = k.net.Processes.Identity(v.node)
-			if up && id == v.id {
-				return fmt.Sprintf("%s: its end was not noticed", v), nil
-			}
-			return "", nil
-		})
-		if err != nil {
-			return err
-		}
-		if !up {
-			if id, err = k.net.Processes.Start(ctx, v.node); err != nil {
-				return fmt.Errorf("node %q: start: %w", v.node, err)
+		// What may end at any later moment is no state to leave a node in.
+		if k.signal != syscall.SIGKILL {
+			if err := k.end(ctx, i, killGrace); err != nil {
+				return err
 			}
 		}
-		k.fresh[i] = id
-		return nil
+		return k.revive(ctx, i)
 	})
 }
 
 func (k *killing) VerifyUndone(ctx context.Context) (history.Value, error) {
-	err := each(len(k.victims), func(i int) error {
-		node := k.victims[i].node
-		if err := k.net.Processes.Ready(ctx, node); err != nil {
-			return fmt.Errorf("node %q: not ready after its start: %w", node, err)
-		}
-		id, up := k.net.Processes.Identity(node)
-		if !up || !devnet.Alive(id) || id != k.fresh[i] {
-			return fmt.Errorf("node %q: process %s did not stay up", node, k.fresh[i])
-		}
-		return nil
-	})
-	if err != nil {
-		return history.Value{}, err
-	}
-	var kvs []history.Value
-	for i, v := range k.victims {
-		kvs = append(kvs, history.Text(v.node), history.MapOf(append(identity(k.fresh[i]),
-			history.Keyword("was"), history.MapOf(identity(v.id)...),
-			history.Keyword("ready"), history.Flag(true))...))
-	}
-	return history.MapOf(kvs...), nil
+	return k.ready(ctx, nil)
 }
 
 // takeBackKill waits, because the nodes of a run end with its owner. One that

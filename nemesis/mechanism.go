@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jepgo/jepgo/devnet/cgroup"
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/emulator"
 )
@@ -34,6 +35,10 @@ func Mechanisms() []Mechanism {
 		{Name: "signals", Doc: "kill, pause and the like, to processes of the same user", Probe: func() error { return nil }},
 		{Name: "link proxy", Doc: "TCP proxies between the nodes, no privileges", Probe: func() error { return nil }},
 		{Name: "link emulator", Doc: "a network namespace for each node, frames switched by jepgo", Probe: emulator.Probe},
+		groupMechanism(cgroup.CPU, "limit the processor time of single nodes"),
+		groupMechanism(cgroup.Memory, "limit the memory of single nodes"),
+		groupMechanism(cgroup.Freezer, "freeze single nodes"),
+		groupMechanism(cgroup.IO, "limit the disk traffic of single nodes"),
 	}
 }
 

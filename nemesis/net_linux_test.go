@@ -9,7 +9,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -24,6 +26,7 @@ import (
 const (
 	roleEnv = "NEMESIS_TEST_ROLE"
 	argsEnv = "NEMESIS_TEST_ARGS"
+	doesEnv = "NEMESIS_TEST_DOES" // what nodes do beside, joined by commas
 )
 
 func TestMain(m *testing.M) {
@@ -80,7 +83,41 @@ func nodeMain() {
 			conn.Close()
 		}
 	}()
+	for does := range strings.SplitSeq(os.Getenv(doesEnv), ",") {
+		switch does {
+		case "burn":
+			go func() {
+				for {
+				}
+			}()
+		case "tick": // some processor time, all the time
+			go func() {
+				for {
+					for began := time.Now(); time.Since(began) < 3*time.Millisecond; {
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+			}()
+		case "deaf":
+			signal.Ignore(syscall.SIGTERM)
+		case "grow":
+			go grow()
+		}
+	}
 	os.Stdin.Read(make([]byte, 1))
+}
+
+// grow takes 1 MiB every 10 ms, and frees what is beyond 64 MiB.
+func grow() {
+	var kept [64][]byte
+	for n := 0; ; n++ {
+		b := make([]byte, 1<<20)
+		for i := 0; i < len(b); i += 4096 {
+			b[i] = 1
+		}
+		kept[n%len(kept)] = b
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 func listenAndTalk(l net.Listener) {
@@ -121,6 +158,10 @@ type children struct {
 
 	mu    sync.Mutex
 	nodes map[string]*child
+	past  []*child // every incarnation
+	does  string   // see doesEnv
+	// started is told of each new incarnation, when it is not nil.
+	started func(node string, id devnet.Identity)
 	// startErrors are returned by as many calls of Start.
 	startErrors []error
 	starts      int
@@ -129,6 +170,19 @@ type children struct {
 type child struct {
 	id    devnet.Identity
 	ended bool
+	state string // how it ended
+}
+
+// Ended is what an Ender tells.
+func (c *children) Ended(node string, id devnet.Identity) (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.past {
+		if n.id == id && n.ended {
+			return n.state, true
+		}
+	}
+	return "", false
 }
 
 func (c *children) Identity(node string) (devnet.Identity, bool) {
@@ -154,10 +208,12 @@ func (c *children) Start(ctx context.Context, node string) (devnet.Identity, err
 		return devnet.Identity{}, fmt.Errorf("node %q: runs already", node)
 	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), roleEnv+"=node", argsEnv+"="+c.args[node])
+	cmd.Env = append(os.Environ(), roleEnv+"=node", argsEnv+"="+c.args[node], doesEnv+"="+c.does)
 	files := c.files[node]
 	cmd.ExtraFiles = files[:]
-	cmd.Stderr = os.Stderr
+	if !strings.Contains(c.does, "silence") { // for those that die loudly
+		cmd.Stderr = os.Stderr
+	}
 	if _, err := cmd.StdinPipe(); err != nil {
 		return devnet.Identity{}, err
 	}
@@ -170,11 +226,15 @@ func (c *children) Start(ctx context.Context, node string) (devnet.Identity, err
 	}
 	n := &child{id: id}
 	c.nodes[node] = n
+	c.past = append(c.past, n)
+	if c.started != nil {
+		c.started(node, id)
+	}
 	go func() {
 		devnet.Wait(cmd) // not its tracer's stops
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		n.ended = true
+		n.ended, n.state = true, cmd.ProcessState.String()
 	}()
 	return id, nil
 }
@@ -195,8 +255,14 @@ func (c *children) Ready(ctx context.Context, node string) error {
 // testNet starts n nodes whose links are a real proxy.
 func testNet(t *testing.T, n int) (Net, *children, *link.Proxy) {
 	t.Helper()
+	return testNetThat(t, n, &children{})
+}
+
+// testNetThat starts n nodes that do as c says.
+func testNetThat(t *testing.T, n int, c *children) (Net, *children, *link.Proxy) {
+	t.Helper()
 	nodes := nodeNames(n)
-	c := &children{
+	*c = children{does: c.does, started: c.started,
 		files: map[string][2]*os.File{}, rpc: map[string]string{},
 		args: map[string]string{}, nodes: map[string]*child{},
 	}
@@ -271,12 +337,12 @@ func wait(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// loner starts a process that is a child of this one and runs until the test
-// ends.
-func loner(t *testing.T) devnet.Identity {
+// loner starts a process that is a child of this one, does that beside (see
+// doesEnv) and runs until the test ends.
+func loner(t *testing.T, does ...string) devnet.Identity {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), roleEnv+"=node", argsEnv+"=[]")
+	cmd.Env = append(os.Environ(), roleEnv+"=node", argsEnv+"=[]", doesEnv+"="+strings.Join(does, ","))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

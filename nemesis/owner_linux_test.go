@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/cgroup"
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/history"
 )
@@ -26,7 +27,7 @@ type ownerArgs struct {
 	Ledger string
 	Fault  string
 	Step   string
-	Target devnet.Identity // for pause: a process that outlives the owner
+	Target devnet.Identity // a process that outlives the owner; none: one that dies with it
 	Guard  bool            // with a guardian
 }
 
@@ -81,10 +82,10 @@ func ownerMain() {
 // ownedNet is a network of one or two nodes. Its links, and for kill its node,
 // belong to this process.
 func ownedNet(args ownerArgs) (Net, devnet.Identity) {
-	switch args.Fault {
-	case "pause:all":
+	switch {
+	case args.Target.PID != 0:
 		return Net{Nodes: []string{"n1"}, Processes: &lone{id: args.Target}}, args.Target
-	case "kill:all":
+	case args.Fault != "partition:one":
 		l := &lone{spawn: spawner()}
 		id, err := l.Start(context.Background(), "n1")
 		if err != nil {
@@ -229,14 +230,27 @@ func (h haltingApp) VerifyUndone(ctx context.Context) (history.Value, error) {
 // fault. While it lives Heal must refuse; afterwards Heal must leave nothing,
 // and find nothing the second time.
 func TestHealAfterOwnerKilled(t *testing.T) {
-	for _, fault := range []string{"pause:all", "kill:all", "partition:one"} {
+	for _, c := range []struct {
+		fault string
+		does  string // of a target that outlives the owner; "": it dies with it
+	}{
+		{"pause:all", "tick"},
+		{"pause:all:freeze", "tick"},
+		{"throttle:all:5%", "burn"},
+		{"kill:all", ""},
+		{"stop:all", ""},
+		{"restart:all", ""},
+		{"storm:all:20ms", ""},
+		{"partition:one", ""},
+	} {
 		for i, step := range ownerSteps() {
-			t.Run(fault+" "+step, func(t *testing.T) {
+			t.Run(c.fault+" "+step, func(t *testing.T) {
+				possibleHere(t, c.fault)
 				t.Parallel()
 				dir := t.TempDir()
-				args := ownerArgs{Ledger: filepath.Join(dir, LedgerName), Fault: fault, Step: step}
-				if fault == "pause:all" {
-					args.Target = loner(t)
+				args := ownerArgs{Ledger: filepath.Join(dir, LedgerName), Fault: c.fault, Step: step}
+				if c.does != "" {
+					args.Target = loner(t, c.does)
 				}
 				victim, owner := standStill(t, args)
 
@@ -247,8 +261,12 @@ func TestHealAfterOwnerKilled(t *testing.T) {
 				if !strings.Contains(alive.Error(), fmt.Sprintf("pid %d", owner.Process.Pid)) {
 					t.Errorf("error does not name the owner: %v", alive)
 				}
-				if fault == "pause:all" && (step == "after apply" || step == "after probe") {
+				inForce := step == "after apply" || step == "after probe"
+				if c.fault == "pause:all" && inForce {
 					wait(t, "the target to stop", func() bool { return stateOf(t, victim) == stopped })
+				}
+				if (strings.HasPrefix(c.fault, "pause:all:freeze") || strings.HasPrefix(c.fault, "throttle")) && inForce && inGroups(t, victim) == "" {
+					t.Error("the target is in no control group")
 				}
 
 				owner.Process.Kill()
@@ -266,16 +284,15 @@ func TestHealAfterOwnerKilled(t *testing.T) {
 				if got := len(report.Actions) > 0; got != pending {
 					t.Errorf("actions: %v", report.Actions)
 				}
-				switch fault {
-				case "pause:all":
-					if stateOf(t, victim) == stopped || !devnet.Alive(victim) {
-						t.Errorf("target %s: state %c", victim, stateOf(t, victim))
-					}
-				case "kill:all":
+				switch {
+				case c.does != "":
+					untouched(t, victim)
+				case c.fault != "partition:one":
 					if pending && devnet.Alive(victim) {
 						t.Errorf("target %s survived its owner", victim)
 					}
 				}
+				nothingLeft(t, self)
 				if again, err := Heal(t.Context(), args.Ledger); err != nil || len(again.Actions) > 0 {
 					t.Errorf("second heal: %v, %v", again.Actions, err)
 				}
@@ -283,6 +300,61 @@ func TestHealAfterOwnerKilled(t *testing.T) {
 					t.Errorf("left on the ledger: %v, %v", left, err)
 				}
 			})
+		}
+	}
+}
+
+// possibleHere skips a fault that this machine cannot do.
+func possibleHere(t *testing.T, fault string) {
+	t.Helper()
+	if _, err := Parse(fault, reach(4)); err != nil {
+		t.Skipf("SKIPPED, NOT TESTED: %v", err)
+	}
+}
+
+// untouched holds that a process runs as if nothing had been done to it: neither
+// stopped nor frozen, and in no control group of ours.
+func untouched(t *testing.T, id devnet.Identity) {
+	t.Helper()
+	state, was, err := devnet.State(id)
+	if err != nil || state == stopped || !devnet.Alive(id) {
+		t.Errorf("process %s: state %c, %v", id, state, err)
+	}
+	if in := inGroups(t, id); in != "" {
+		t.Errorf("process %s is in %s", id, in)
+	}
+	wait(t, "processor time", func() bool {
+		_, ticks, err := devnet.State(id)
+		return err != nil || ticks > was
+	})
+}
+
+// inGroups are the control groups of ours that a process is in.
+func inGroups(t *testing.T, id devnet.Identity) string {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", id.PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ours []string
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "/jepgo:") {
+			ours = append(ours, strings.TrimSpace(line))
+		}
+	}
+	return strings.Join(ours, " ")
+}
+
+// nothingLeft holds, by observation, that an owner that is gone has left nothing.
+func nothingLeft(t *testing.T, owner devnet.Identity) {
+	t.Helper()
+	groups, err := cgroup.Leftovers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range groups {
+		if g.Mark.Owner == owner {
+			t.Errorf("left %s", g.Path)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/cgroup"
 	"github.com/jepgo/jepgo/history"
 )
 
@@ -24,39 +25,57 @@ const stepResume = "resume"
 // tracer's stop is t, which is not our doing.)
 const stopped = 'T'
 
-// pauseFault stops nodes with SIGSTOP and lets them go on with SIGCONT.
-type pauseFault struct{ targets targets }
+// freezer is the other way to pause.
+const freezer = "freeze"
+
+// pauseFault stops nodes with SIGSTOP, or by the freezer of their control groups,
+// and lets them go on.
+type pauseFault struct {
+	targets targets
+	by      string // "": SIGSTOP
+}
 
 func pauseEntry() Entry {
 	return Entry{
-		Name: "pause", Doc: "SIGSTOP nodes, and let them go on", Specs: specs(new(targets).param()),
+		Name: "pause", Doc: "SIGSTOP nodes, and let them go on", Specs: specs(new(pauseFault).params()...),
 		Start: pauseStart, Stop: pauseStop, Color: "#A0B1E9", New: newPause,
 	}
+}
+
+func (p *pauseFault) params() []param {
+	return []param{p.targets.param(), oneOf(&p.by, freezer)}
 }
 
 // newPause reads the part of --nemesis after the colon.
 func newPause(spec string) (Fault, error) {
 	var f pauseFault
-	err := parseSpec(spec, f.targets.param())
+	err := parseSpec(spec, f.params()...)
 	return f, err
 }
 
-func (p pauseFault) Name() string { return "pause" + p.targets.suffix() }
+func (p pauseFault) Name() string { return "pause" + p.targets.suffix() + suffix(p.by) }
 
 func (pauseFault) Start() string { return pauseStart }
 func (pauseFault) Stop() string  { return pauseStop }
 
 func (p pauseFault) Explain() string {
-	return "Stops nodes with SIGSTOP, as a long garbage collection or a frozen virtual machine would, and lets them go on with SIGCONT; " +
-		"their connections stay open meanwhile. " +
-		"It bites when each process is seen stopped (state T) and uses no processor time between two looks. " +
+	how, seen := "Stops nodes with SIGSTOP, as a long garbage collection or a frozen virtual machine would, and lets them go on with SIGCONT; ",
+		"It bites when each process is seen stopped (state T) and uses no processor time between two looks. "
+	if p.by == freezer {
+		how, seen = "Freezes nodes with the freezer of a control group, which a process cannot notice as it can SIGSTOP, and thaws them; ",
+			"It bites when the kernel says that all of each process is frozen and it uses no processor time between two looks. "
+	}
+	return how + "their connections stay open meanwhile. " + seen +
 		"It is undone when each is no longer stopped and uses processor time again or is ready by RPC; " +
 		"a process that ended meanwhile has nothing left to undo. " +
 		p.targets.explain()
 }
 
 func (p pauseFault) Possible(r Reach) error {
-	return p.targets.possible(p.Name(), r)
+	if err := p.targets.possible(p.Name(), r); err != nil || p.by != freezer {
+		return err
+	}
+	return groupsMissing(p.Name(), cgroup.Freezer)
 }
 
 func (p pauseFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Application, error) {
@@ -64,7 +83,15 @@ func (p pauseFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Applicat
 	if err != nil {
 		return nil, err
 	}
-	return &pausing{net: net, victims: vs, ticks: make([]uint64, len(vs))}, nil
+	app := &pausing{net: net, victims: vs, ticks: make([]uint64, len(vs))}
+	if p.by == freezer {
+		s, err := seat(net, vs, cgroup.Freezer)
+		if err != nil {
+			return nil, fmt.Errorf("nemesis %q: %w", p.Name(), err)
+		}
+		app.freezer = &s
+	}
+	return app, nil
 }
 
 // pausing is one application of pause.
@@ -72,17 +99,48 @@ type pausing struct {
 	net     Net
 	victims []victim
 	ticks   []uint64 // processor time used when last seen stopped
+	freezer *seats   // nil: by signals
 }
 
-func (p *pausing) Value() history.Value { return history.Vec(texts(names(p.victims))...) }
-func (p *pausing) UndoSteps() []Step    { return steps(stepResume, p.victims) }
+func (p *pausing) Value() history.Value {
+	if p.freezer != nil {
+		return onNodes(p.victims, history.Keyword("by"), history.Keyword(freezer))
+	}
+	return history.Vec(texts(names(p.victims))...)
+}
 
-func (p *pausing) Apply(context.Context) error {
+func (p *pausing) UndoSteps() []Step {
+	if p.freezer != nil {
+		return p.freezer.steps()
+	}
+	return steps(stepResume, p.victims)
+}
+
+func (p *pausing) Apply(ctx context.Context) error {
+	if p.freezer != nil {
+		if err := p.freezer.enter(); err != nil {
+			return err
+		}
+		return each(len(p.victims), func(i int) error { return p.freezer.groups[i].Freeze(ctx) })
+	}
 	var errs []error
 	for _, v := range p.victims {
 		errs = append(errs, devnet.Signal(v.id, syscall.SIGSTOP))
 	}
 	return errors.Join(errs...)
+}
+
+// stands reports whether a victim in that state is paused by us.
+func (p *pausing) stands(i int, state byte) (bool, error) {
+	if p.freezer == nil {
+		return state == stopped, nil
+	}
+	g := p.freezer.groups[i]
+	if !g.Exists() {
+		return false, nil
+	}
+	frozen, err := g.Frozen()
+	return frozen && g.Has(p.victims[i].id), err
 }
 
 func (p *pausing) Probe(ctx context.Context) (history.Value, error) {
@@ -94,12 +152,16 @@ func (p *pausing) Probe(ctx context.Context) (history.Value, error) {
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", v, err)
 			}
-			still := state == stopped && twice && ticks == p.ticks[i]
-			twice, p.ticks[i] = state == stopped, ticks
+			stands, err := p.stands(i, state)
+			if err != nil {
+				return "", err
+			}
+			still := stands && twice && ticks == p.ticks[i]
+			twice, p.ticks[i] = stands, ticks
 			if still {
 				return "", nil
 			}
-			return fmt.Sprintf("%s: state %c, not seen standing still after SIGSTOP", v, state), nil
+			return fmt.Sprintf("%s: state %c, not seen standing still after %s", v, state, p.how()), nil
 		})
 	})
 	if err != nil {
@@ -108,18 +170,39 @@ func (p *pausing) Probe(ctx context.Context) (history.Value, error) {
 	var kvs []history.Value
 	for i, v := range p.victims {
 		kvs = append(kvs, history.Text(v.node), history.MapOf(append(identity(v.id),
-			history.Keyword("state"), history.Text(string(stopped)),
+			history.Keyword("state"), history.Text(p.state()),
 			history.Keyword("cpu-ticks"), history.Int(int64(p.ticks[i])))...))
 	}
 	return history.MapOf(kvs...), nil
 }
 
-func (p *pausing) Undo(context.Context) error {
-	var errs []error
+func (p *pausing) how() string {
+	if p.freezer != nil {
+		return "freezing"
+	}
+	return "SIGSTOP"
+}
+
+func (p *pausing) state() string {
+	if p.freezer != nil {
+		return "frozen"
+	}
+	return string(stopped)
+}
+
+func (p *pausing) Undo(ctx context.Context) error {
 	for i, v := range p.victims {
-		if state, ticks, err := devnet.State(v.id); err == nil && state == stopped {
-			p.ticks[i] = ticks
+		if state, ticks, err := devnet.State(v.id); err == nil {
+			if stands, err := p.stands(i, state); err == nil && stands {
+				p.ticks[i] = ticks
+			}
 		}
+	}
+	if p.freezer != nil {
+		return p.freezer.lift(ctx)
+	}
+	var errs []error
+	for _, v := range p.victims {
 		if err := devnet.Signal(v.id, syscall.SIGCONT); !errors.Is(err, os.ErrProcessDone) {
 			errs = append(errs, err)
 		}
@@ -130,6 +213,11 @@ func (p *pausing) Undo(context.Context) error {
 func (p *pausing) VerifyUndone(ctx context.Context) (history.Value, error) {
 	seen := make([]history.Value, len(p.victims))
 	err := each(len(p.victims), func(i int) (err error) {
+		if p.freezer != nil {
+			if err := p.freezer.groups[i].Lifted(); err != nil {
+				return fmt.Errorf("%s: %w", p.victims[i], err)
+			}
+		}
 		seen[i], err = p.verify(ctx, p.victims[i], p.ticks[i])
 		return err
 	})

@@ -28,6 +28,10 @@ func Registry() []Entry {
 		partitionEntry(),
 		killEntry(),
 		pauseEntry(),
+		stopEntry(),
+		restartEntry(),
+		stormEntry(),
+		throttleEntry(),
 		configEntry(),
 		peerEntry(),
 	}

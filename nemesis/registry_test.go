@@ -64,7 +64,7 @@ func TestParse(t *testing.T) {
 
 func TestParseErrors(t *testing.T) {
 	known := list(Names())
-	targets := docs([]param{new(targets).param()})
+	targets, kills := docs([]param{new(targets).param()}), docs(new(killFault).params())
 	for text, want := range map[string]string{
 		"":                 `nemesis "": unknown; expected ` + known + `, joined by commas`,
 		"partitoin":        `nemesis "partitoin": unknown; expected ` + known + `, joined by commas`,
@@ -72,8 +72,8 @@ func TestParseErrors(t *testing.T) {
 		"kill, pause":      `nemesis " pause": unknown; expected ` + known + `, joined by commas`,
 		"none,kill":        `nemesis "none": goes with no other`,
 		"all:one":          `nemesis "all:one": all takes nothing after it`,
-		"kill:":            `nemesis "kill:": expected after the colon ` + targets,
-		"kill:two":         `nemesis "kill:two": "two": unknown; expected ` + targets,
+		"kill:":            `nemesis "kill:": expected after the colon ` + kills,
+		"kill:two":         `nemesis "kill:two": "two": unknown; expected ` + kills,
 		"kill:one:all":     `nemesis "kill:one:all": "all" after "one": both are ` + targets + `, expected one`,
 		"kill:n5":          `nemesis "kill:n5": node "n5": there are 4 nodes`,
 		"partition:thirds": `nemesis "partition:thirds": "thirds": unknown; expected ` + docs(new(partitionFault).params()),

@@ -146,3 +146,11 @@ func size(at *int64, doc string, least int64) param {
 		},
 	}
 }
+
+// suffix renders a part of a fault's name, "" when it was not asked for.
+func suffix(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ":" + text
+}

@@ -39,6 +39,7 @@ func stepKinds() []stepKind {
 		{name: stepLinks, takeBack: takeBackLinks, afterBoot: takeBackLinks},
 		{name: stepResume, takeBack: takeBackPause},
 		{name: stepStart, takeBack: takeBackKill},
+		{name: stepGroup, takeBack: takeBackGroup},
 	}
 }
 

@@ -84,6 +84,9 @@ func forVersion(c Controller, version int, id devnet.Identity, m Mark) (*Group, 
 	if own, err := parseMark(filepath.Base(p.dir)); err == nil {
 		return &Group{c, p.version, p.dir, own.homeOf(p.dir), own}, nil
 	}
+	if !m.Kept {
+		m.target = id
+	}
 	if m.home, err = filepath.Rel(p.parent, p.dir); err != nil {
 		return nil, err
 	}
@@ -293,6 +296,15 @@ func (g *Group) expel(pid int) error {
 func (g *Group) InForce() ([]string, error) {
 	return g.inForce(allSettings(g.Version))
 }
+
+// OwnInForce is InForce for the group's controller alone.
+func (g *Group) OwnInForce() ([]string, error) {
+	return g.inForce(g.settings())
+}
+
+// Orphaned reports whether the group's owner is gone. Of an owner in another pid
+// namespace nothing is known: then it is false.
+func (g *Group) Orphaned() bool { return g.Mark.orphaned() }
 
 // Lifted returns nil when no limit of the group's controller is in force in it,
 // or it is gone: what an undo must have reached. A group that nothing is in force

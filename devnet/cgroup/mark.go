@@ -17,11 +17,12 @@ type Mark struct {
 	Owner devnet.Identity // the process that made it and must remove it
 	Node  string
 	// Kept says that the group is the node's for the whole run (see Keep), and not
-	// one fault's.
+	// that of one process.
 	Kept bool
 
-	home  string // where its process comes from, relative to the group above
-	space string // the pid namespace in which Owner counts
+	target devnet.Identity // the process that it was made for, unless Kept
+	home   string          // where its process comes from, relative to the group above
+	space  string          // the pid namespace in which Owner counts
 }
 
 const (
@@ -39,7 +40,7 @@ func Mine(node string) (Mark, error) {
 	return Mark{Owner: self, Node: node}, err
 }
 
-// name renders the mark: jepgo:PID:START:SPACE:NODE:KIND:HOME.
+// name renders the mark: jepgo:PID:START:SPACE:NODE:KIND:TARGET:START:HOME.
 func (m Mark) name() (string, error) {
 	kind := "fault"
 	if m.Kept {
@@ -53,7 +54,8 @@ func (m Mark) name() (string, error) {
 	if home == "." {
 		home = ""
 	}
-	parts := []string{prefix, strconv.Itoa(m.Owner.PID), strconv.FormatUint(m.Owner.Start, 10), space, escape(m.Node), kind, escape(home)}
+	parts := []string{prefix, strconv.Itoa(m.Owner.PID), strconv.FormatUint(m.Owner.Start, 10), space, escape(m.Node), kind,
+		strconv.Itoa(m.target.PID), strconv.FormatUint(m.target.Start, 10), escape(home)}
 	name := strings.Join(parts, sep)
 	if len(name) > longestName {
 		return "", fmt.Errorf("control group for node %q: name of %d bytes, expected at most %d: the group %q that its process is in lies too deep", m.Node, len(name), longestName, m.home)
@@ -66,17 +68,25 @@ func escape(s string) string { return strings.ReplaceAll(url.PathEscape(s), sep,
 
 func parseMark(name string) (Mark, error) {
 	parts := strings.Split(name, sep)
-	if len(parts) != 7 || parts[0] != prefix {
+	if len(parts) != 9 || parts[0] != prefix || parts[5] != "run" && parts[5] != "fault" {
 		return Mark{}, errNoMark
 	}
-	pid, err1 := strconv.Atoi(parts[1])
-	start, err2 := strconv.ParseUint(parts[2], 10, 64)
-	node, err3 := url.PathUnescape(parts[4])
-	home, err4 := url.PathUnescape(parts[6])
-	if errors.Join(err1, err2, err3, err4) != nil || parts[5] != "run" && parts[5] != "fault" {
+	owner, err1 := parseIdentity(parts[1], parts[2])
+	node, err2 := url.PathUnescape(parts[4])
+	target, err3 := parseIdentity(parts[6], parts[7])
+	home, err4 := url.PathUnescape(parts[8])
+	if errors.Join(err1, err2, err3, err4) != nil {
 		return Mark{}, errNoMark
 	}
-	return Mark{devnet.Identity{PID: pid, Start: start}, node, parts[5] == "run", home, parts[3]}, nil
+	return Mark{owner, node, parts[5] == "run", target, home, parts[3]}, nil
+}
+
+func parseIdentity(pid, start string) (id devnet.Identity, err error) {
+	if id.PID, err = strconv.Atoi(pid); err != nil {
+		return id, err
+	}
+	id.Start, err = strconv.ParseUint(start, 10, 64)
+	return id, err
 }
 
 // homeOf is the directory that the process of the group at path comes from.

@@ -1,0 +1,545 @@
+package rpc_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jepgo/jepgo/devnet/rpc"
+	"github.com/jepgo/jepgo/devnet/rpc/rpctest"
+)
+
+func TestPassesUntouched(t *testing.T) {
+	p, direct, _ := start(t)
+	url := "http://" + p.Addr()
+	bodies := []string{
+		req(1, "eth_blockNumber"),
+		"\n [ " + req(1, "eth_getBlockByNumber", "latest", false) + " ,\t" + req(2, "nothing") + "]\n",
+		"{", "", "null", "[]", `"text"`, "[1,2]", `{"id":{"a":1},"method":7}`, "\xff\xfe",
+	}
+	for _, rules := range [][]rpc.Rule{
+		nil,
+		{{Methods: "eth_none", Do: rpc.Action{Kind: rpc.Drop}}, {Name: "rare", Methods: "/^eth_/", Share: 1e-300, Do: rpc.Action{Kind: rpc.Drop}}},
+	} {
+		set(t, p, rules...)
+		for _, body := range bodies {
+			s1, a1, err1 := send(direct, body)
+			s2, a2, err2 := send(url, body)
+			if s1 != s2 || a1 != a2 || err1 != nil || err2 != nil {
+				t.Errorf("%q: %d %q %v through the proxy, %d %q %v directly", body, s2, a2, err2, s1, a1, err1)
+			}
+		}
+	}
+	c, err := p.Compare(t.Context())
+	if err != nil || c.Bytes == 0 || c.Direct == 0 || c.Through == 0 {
+		t.Errorf("compare: %+v, %v", c, err)
+	}
+}
+
+// TestEveryAction does each to a single request and to one of a batch.
+func TestEveryAction(t *testing.T) {
+	p, direct, _ := start(t)
+	url := "http://" + p.Addr()
+	mine(t, direct, 10)
+	block := `{"jsonrpc":"2.0","id":1,"result":` + rpctest.Block(10) + `}`
+	other := `{"jsonrpc":"2.0","id":2,"result":"0x539"}`
+	gone := "EOF"
+	for _, c := range []struct {
+		name   string
+		do     rpc.Action
+		status int
+		single string // answer, or part of an error
+		batch  string
+		asked  bool // the node was
+		count  func(rpc.RuleCounters) int64
+	}{
+		{"drop", rpc.Action{Kind: rpc.Drop}, 200, gone, batch(other), false, func(c rpc.RuleCounters) int64 { return c.Dropped }},
+		{"drop after", rpc.Action{Kind: rpc.Drop, After: true}, 200, gone, batch(other), true, func(c rpc.RuleCounters) int64 { return c.Dropped }},
+		{"status", rpc.Action{Kind: rpc.Status, Status: 429}, 429, "Too Many Requests\n", "Too Many Requests\n", false, func(c rpc.RuleCounters) int64 { return c.Errored }},
+		{"status after", rpc.Action{Kind: rpc.Status, Status: 503, After: true}, 503, "Service Unavailable\n", "Service Unavailable\n", true, func(c rpc.RuleCounters) int64 { return c.Errored }},
+		{"error", rpc.Action{Kind: rpc.Fail, Code: -32005, Message: "too \"many\""}, 200,
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"too \"many\""}}`,
+			batch(other, `{"jsonrpc":"2.0","id":1,"error":{"code":-32005,"message":"too \"many\""}}`), false,
+			func(c rpc.RuleCounters) int64 { return c.Errored }},
+		{"error after", rpc.Action{Kind: rpc.Fail, Code: -1, Message: "x", After: true}, 200,
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x"}}`,
+			batch(`{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x"}}`, other), true,
+			func(c rpc.RuleCounters) int64 { return c.Errored }},
+		{"cut", rpc.Action{Kind: rpc.Cut}, 200, block[:len(block)/2], batch(block, other)[:len(batch(block, other))/2], true, func(c rpc.RuleCounters) int64 { return c.Corrupted }},
+		{"wrong id", rpc.Action{Kind: rpc.WrongID}, 200, strings.Replace(block, `"id":1,`, `"id":1000004,`, 1),
+			batch(strings.Replace(block, `"id":1,`, `"id":1000004,`, 1), other), true, func(c rpc.RuleCounters) int64 { return c.Corrupted }},
+		{"edit", rpc.Action{Kind: rpc.Corrupt, Edits: []rpc.Edit{{Path: "hash", Do: rpc.SetField, Value: "null"}}}, 200,
+			strings.Replace(block, fmt.Sprintf(`"hash":"0x%064x"`, 11), `"hash":null`, 1),
+			batch(strings.Replace(block, fmt.Sprintf(`"hash":"0x%064x"`, 11), `"hash":null`, 1), other), true,
+			func(c rpc.RuleCounters) int64 { return c.Corrupted }},
+		{"duplicate", rpc.Action{Kind: rpc.Duplicate}, 200, block, batch(block, other), true, func(c rpc.RuleCounters) int64 { return c.Duplicated }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for _, single := range []bool{true, false} {
+				set(t, p, rpc.Rule{Methods: "eth_getBlock*", Do: c.do})
+				body, want := req(1, "eth_getBlockByNumber", "0xa", false), c.single
+				if !single {
+					body, want = batch(body, req(2, "eth_chainId")), c.batch
+				}
+				was := seen(t, direct, "eth_getBlockByNumber")
+				status, answer, err := send(url, body)
+				if want == gone {
+					if err == nil || !strings.Contains(err.Error(), gone) {
+						t.Errorf("answer %d %s, %v: expected none", status, answer, err)
+					}
+				} else if err != nil || status != c.status || answer != want {
+					t.Errorf("answer %d, %v\n%s\nexpected\n%s", status, err, answer, want)
+				}
+				if asked := was != seen(t, direct, "eth_getBlockByNumber"); asked != c.asked {
+					t.Errorf("the node was asked: %v", asked)
+				}
+				if r := rule(t, p, 0); c.count(r) != 1 || r.Acted() != 1 || r.Matched != 1 || r.Chosen != 1 {
+					t.Errorf("counters %+v", r)
+				}
+			}
+		})
+	}
+	set(t, p, rpc.Rule{Do: rpc.Action{Kind: rpc.Page, Status: 502}})
+	if status, answer, err := send(url, req(1, "eth_chainId")); status != 502 || !strings.HasPrefix(answer, "<!DOCTYPE html>") || err != nil {
+		t.Errorf("page: %d %s %v", status, answer, err)
+	}
+	set(t, p)
+	if _, err := p.Compare(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDuplicateReachesTheNodeTwice(t *testing.T) {
+	p, direct, _ := start(t)
+	set(t, p, rpc.Rule{Methods: "eth_sendRawTransaction", Do: rpc.Action{Kind: rpc.Duplicate}})
+	must(t, "http://"+p.Addr(), batch(req(1, "eth_sendRawTransaction", "0x1"), req(2, "eth_chainId")))
+	if tx, id := seen(t, direct, "eth_sendRawTransaction"), seen(t, direct, "eth_chainId"); !strings.Contains(tx, `"result":2}`) || !strings.Contains(id, `"result":1}`) {
+		t.Errorf("seen %s, and the other of the batch %s", tx, id)
+	}
+}
+
+func TestDelays(t *testing.T) {
+	p, _, _ := start(t)
+	url := "http://" + p.Addr()
+	const d = 60 * time.Millisecond
+	for _, after := range []bool{false, true} {
+		set(t, p, rpc.Rule{Methods: "eth_chainId", Do: rpc.Action{Kind: rpc.Delay, Delay: d, After: after}})
+		for range 5 {
+			start := time.Now()
+			must(t, url, req(1, "eth_chainId"))
+			if took := time.Since(start); took < d {
+				t.Errorf("took %v", took)
+			}
+		}
+		if c := rule(t, p, 0); c.Delayed != 5 || c.MinDelay < d || c.DelayTime < 5*d {
+			t.Errorf("counters %+v", c)
+		}
+	}
+	set(t, p, rpc.Rule{Do: rpc.Action{Kind: rpc.Delay, Delay: d, Jitter: d / 2}})
+	for range 8 {
+		must(t, url, req(1, "eth_chainId"))
+	}
+	if c := rule(t, p, 0); c.Delayed != 8 || c.MinDelay < d/2 {
+		t.Errorf("counters %+v", c)
+	}
+}
+
+// TestSetLetsGo: what the old rules hold back leaves when they are replaced.
+func TestSetLetsGo(t *testing.T) {
+	p, _, _ := start(t)
+	url := "http://" + p.Addr()
+	set(t, p,
+		rpc.Rule{Name: "before", Methods: "eth_chainId", Do: rpc.Action{Kind: rpc.Delay, Delay: time.Hour}},
+		rpc.Rule{Name: "after", Methods: "eth_blockNumber", Do: rpc.Action{Kind: rpc.Delay, Delay: time.Hour, After: true}},
+		rpc.Rule{Name: "hang", Methods: "eth_getBalance", Do: rpc.Action{Kind: rpc.Drop, Hang: true}})
+	var wg sync.WaitGroup
+	for _, c := range []struct {
+		method string
+		lost   bool
+	}{{"eth_chainId", false}, {"eth_blockNumber", false}, {"eth_getBalance", true}} {
+		wg.Go(func() {
+			_, answer, err := send(url, req(1, c.method))
+			if c.lost != (err != nil) {
+				t.Errorf("%s: %s, %v", c.method, answer, err)
+			}
+		})
+	}
+	until(t, "three messages held back", func() bool {
+		c := p.Counters()
+		return c.Rules[0].Chosen+c.Rules[1].Chosen+c.Rules[2].Dropped == 3
+	})
+	set(t, p)
+	wg.Wait()
+}
+
+func TestGateAndShare(t *testing.T) {
+	p, _, _ := start(t)
+	url := "http://" + p.Addr()
+	hits := func(method string, n int) []int {
+		t.Helper()
+		var hit []int
+		for i := range n {
+			if strings.Contains(must(t, url, req(1, method)), "error") {
+				hit = append(hit, i)
+			}
+		}
+		return hit
+	}
+	fail := rpc.Action{Kind: rpc.Fail, Message: "no"}
+	set(t, p, rpc.Rule{Methods: "eth_chainId", Gate: rpc.Gate{SkipFirst: 2, EveryN: 3, Max: 3}, Do: fail})
+	if got := hits("eth_chainId", 15); !reflect.DeepEqual(got, []int{2, 5, 8}) {
+		t.Errorf("gate: %v", got)
+	}
+	var first []int
+	for round := range 2 {
+		// Another rule before it, and other messages between, shift nothing.
+		set(t, p, rpc.Rule{Methods: "eth_chainId", Share: 0.3, Do: fail})
+		var got []int
+		for i := range 400 {
+			if round == 1 && i%7 == 0 {
+				must(t, url, req(1, "eth_blockNumber"))
+			}
+			if strings.Contains(must(t, url, req(1, "eth_chainId")), "error") {
+				got = append(got, i)
+			}
+		}
+		if n := len(got); n < 120-40 || n > 120+40 { // 4.3 standard deviations
+			t.Errorf("share 0.3 of 400: %d", n)
+		}
+		if round == 0 {
+			first = got
+		} else if !reflect.DeepEqual(got, first) {
+			t.Errorf("with the same seed:\n%v\n%v", first, got)
+		}
+	}
+}
+
+func TestStale(t *testing.T) {
+	p, direct, _ := start(t)
+	url := "http://" + p.Addr()
+	mine(t, direct, 10)
+	set(t, p, rpc.Rule{Do: rpc.Action{Kind: rpc.Stale, Blocks: 3}})
+	result := func(s string) string { return `{"jsonrpc":"2.0","id":1,"result":` + s + `}` }
+	for body, want := range map[string]string{
+		req(1, "eth_blockNumber"):                                               `"0x7"`,
+		req(1, "eth_getBlockByNumber", "latest", false):                         rpctest.Block(7),
+		req(1, "eth_getBlockByNumber", "safe", false):                           rpctest.Block(6),
+		req(1, "eth_getBlockByNumber", "finalized", false):                      rpctest.Block(6),
+		req(1, "eth_getBlockByNumber", "0x7", false):                            rpctest.Block(7),
+		req(1, "eth_getBlockByNumber", "0x8", false):                            `null`,
+		req(1, "eth_getBalance", "0x1", "latest"):                               `"0x7"`,
+		req(1, "eth_getBalance", "0x1"):                                         `"0x7"`,
+		req(1, "eth_getTransactionReceipt", "0x7"):                              `{"transactionHash":"0x7","blockNumber":"0x7","status":"0x1"}`,
+		req(1, "eth_getTransactionReceipt", "0x9"):                              `null`,
+		req(1, "eth_getLogs", map[string]any{}):                                 `{"fromBlock":"0x7","toBlock":"0x7"}`,
+		req(1, "eth_getLogs", map[string]any{"a": 1, "fromBlock": "0x2"}):       `{"toBlock":"0x7","a":1,"fromBlock":"0x2"}`,
+		req(1, "eth_getLogs", map[string]any{"blockHash": "0x2"}):               `{"blockHash":"0x2"}`,
+		req(1, "eth_getLogs", map[string]any{"toBlock": "finalized", "b": "c"}): `{"fromBlock":"0x7","b":"c","toBlock":"0x6"}`,
+		req(1, "eth_chainId"):                                                   `"0x539"`,
+	} {
+		if got := must(t, url, body); got != result(want) {
+			t.Errorf("%s\n%s\nexpected\n%s", body, got, result(want))
+		}
+	}
+	c := rule(t, p, 0)
+	if c.Stale != 11 || c.Behind != 33 {
+		t.Errorf("counters %+v", c)
+	}
+	// While blocks come, the answers of a batch agree and never go back.
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				mine(t, direct, 1)
+			}
+		}
+	})
+	last := uint64(0)
+	for range 50 {
+		answer := must(t, url, batch(req(1, "eth_blockNumber"), req(2, "eth_getBalance", "0x1", "latest"), req(3, "eth_getBalance", "0x1", "safe")))
+		var n, latest, safe uint64
+		if _, err := fmt.Sscanf(answer, `[{"jsonrpc":"2.0","id":1,"result":"0x%x"},{"jsonrpc":"2.0","id":2,"result":"0x%x"},{"jsonrpc":"2.0","id":3,"result":"0x%x"}]`, &n, &latest, &safe); err != nil {
+			t.Fatal(err, answer)
+		}
+		if n != latest || n < last || safe > latest+10 {
+			t.Errorf("after %d: number %d, latest %d, safe %d", last, n, latest, safe)
+		}
+		last = n
+	}
+	close(stop)
+	wg.Wait()
+	set(t, p, rpc.Rule{Do: rpc.Action{Kind: rpc.Stale, Blocks: 5000}})
+	if got := must(t, url, req(1, "eth_blockNumber")); got != result(`"0x0"`) {
+		t.Errorf("before there were so many blocks: %s", got)
+	}
+}
+
+// TestLargeBodies pass in both directions, rules or not, and are not held.
+func TestLargeBodies(t *testing.T) {
+	p, direct, _ := start(t)
+	set(t, p, rpc.Rule{Do: rpc.Action{Kind: rpc.Corrupt, Edits: []rpc.Edit{{Do: rpc.SetField, Value: "1"}}}})
+	const size = 11 << 20
+	body := req(1, "test_big", fmt.Sprint(size))
+	if got := must(t, "http://"+p.Addr(), body); len(got) < size || got != must(t, direct, body) {
+		t.Errorf("answer of %d bytes", len(got))
+	}
+	body = req(1, "eth_sendRawTransaction", strings.Repeat("y", size))
+	if got := must(t, "http://"+p.Addr(), body); got != must(t, direct, body) {
+		t.Errorf("request of %d bytes: answer of %d", len(body), len(got))
+	}
+	if c := p.Counters(); c.Opaque != 1 || c.Rules[0].Seen != 1 || c.Rules[0].Corrupted != 0 {
+		t.Errorf("counters %+v", c)
+	}
+	body = batch(strings.Split(strings.Repeat(req(1, "eth_chainId")+"|", 10_001), "|")[:10_001]...)
+	if got := must(t, "http://"+p.Addr(), body); strings.Contains(got, `"result":1}`) {
+		t.Error("a batch of 10001 was edited")
+	}
+}
+
+func TestDeadNode(t *testing.T) {
+	p, _, kill := start(t)
+	url := "http://" + p.Addr()
+	must(t, url, req(1, "eth_chainId"))
+	kill()
+	set(t, p, rpc.Rule{Do: rpc.Action{Kind: rpc.Stale, Blocks: 1}})
+	until(t, "the node to be gone", func() bool { status, _, _ := send(url, req(1, "eth_chainId")); return status == 502 })
+	if _, err := p.Compare(t.Context()); err == nil || !strings.Contains(err.Error(), rpc.ErrSilent.Error()) {
+		t.Errorf("compare: %v", err)
+	}
+	if c := rule(t, p, 0); c.Acted() != 0 {
+		t.Errorf("counters %+v", c)
+	}
+}
+
+// TestNodeDiesUnderAnAnswer: the client must see a broken connection, as it would
+// have without the proxy.
+func TestNodeDiesUnderAnAnswer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conn.Read(make([]byte, 1024))
+			conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"half"))
+			conn.Close()
+		}
+	}()
+	p, err := rpc.New(rpc.Options{Target: "http://" + l.Addr().String()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for _, rules := range [][]rpc.Rule{nil, {{Do: rpc.Action{Kind: rpc.WrongID}}}} {
+		set(t, p, rules...)
+		if status, answer, err := send("http://"+p.Addr(), req(1, "eth_chainId")); err == nil {
+			t.Errorf("answer %d %q", status, answer)
+		}
+	}
+}
+
+func TestHostileClients(t *testing.T) {
+	p, _, _ := start(t)
+	must(t, "http://"+p.Addr(), req(1, "eth_chainId"))
+	set(t, p, rpc.Rule{Do: rpc.Action{Kind: rpc.Stale, Blocks: 2}}, rpc.Rule{Do: rpc.Action{Kind: rpc.WrongID}},
+		rpc.Rule{Do: rpc.Action{Kind: rpc.Corrupt, Edits: []rpc.Edit{{Path: "*.*", Do: rpc.DeleteField}, {Path: "*", Do: rpc.FlipHex}}}})
+	deep := strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000)
+	for _, body := range []string{
+		`{"method":"eth_blockNumber"`, `[{"method":"eth_blockNumber","id":1},]`, `{"method":"eth_call","params":{"a":[]},"id":[1]}`,
+		`{"method":"eth_getLogs","params":["latest"],"id":1}`, `{"method":"eth_getLogs","params":[{}],"id":"\u0000\ud800"}`,
+		`{"method":"eth_getBalance","params":[],"id":1}`, `{"method":"eth_getBalance","params":[1,{"blockNumber":"latest"}],"id":1}`,
+		`{"method":"eth_blockNumber","id":1e999}`, `[[[[]]]]`, `[{},{},{}]`, `{"\u006dethod":"eth_chainId","id":1}`, deep,
+		`{"method":"` + strings.Repeat("a", 1<<20) + `","id":1}`, `{"id":1,"id":2,"method":"eth_chainId","method":"eth_blockNumber"}`,
+		"[" + req(1, "eth_chainId") + "," + req(1, "eth_chainId") + "," + req(1, "eth_chainId") + "]",
+	} {
+		if status, _, err := send("http://"+p.Addr(), body); status != 200 || err != nil {
+			t.Errorf("%.60s: status %d, %v", body, status, err)
+		}
+	}
+	for _, raw := range []string{
+		"", "\x00\x01\x02", "GET / HTTP/1.1\r\n", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n{",
+		"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n\r\n",
+	} {
+		conn, err := net.Dial("tcp", p.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Write([]byte(raw))
+		conn.(*net.TCPConn).CloseWrite()
+		io.Copy(io.Discard, conn) // the proxy ends it
+		conn.Close()
+	}
+	set(t, p)
+	must(t, "http://"+p.Addr(), req(1, "eth_chainId"))
+}
+
+// TestCloseLeavesNothing with slow clients, held messages and open connections of
+// every sort.
+func TestCloseLeavesNothing(t *testing.T) {
+	addr, _ := startNode(t)
+	must(t, "http://"+addr, req(1, "eth_chainId"))
+	was := goroutines()
+	p, err := rpc.New(rpc.Options{Target: "http://" + addr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(t, p, rpc.Rule{Methods: "eth_chainId", Do: rpc.Action{Kind: rpc.Delay, Delay: time.Hour}},
+		rpc.Rule{Name: "late", Methods: "eth_blockNumber", Do: rpc.Action{Kind: rpc.Delay, Delay: time.Hour, After: true}},
+		rpc.Rule{Methods: "eth_getBalance", Do: rpc.Action{Kind: rpc.Drop, Hang: true}})
+	var conns []net.Conn
+	for _, raw := range []string{
+		"", "POST / HTTP/1.1\r\nHos", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{\"slow",
+	} {
+		conn, err := net.Dial("tcp", p.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Write([]byte(raw))
+		conns = append(conns, conn)
+	}
+	var wg sync.WaitGroup
+	for _, m := range []string{"eth_chainId", "eth_blockNumber", "eth_getBalance"} {
+		wg.Go(func() { send("http://"+p.Addr(), req(1, m)) })
+	}
+	ws := dial(t, p)
+	ws.write(t, req(1, "eth_chainId"))
+	ws.write(t, req(2, "eth_blockNumber"))
+	ws2 := dial(t, p)
+	ws2.write(t, req(3, "eth_subscribe", "newHeads"))
+	ws2.read(t)
+	until(t, "five messages held back", func() bool {
+		c := p.Counters()
+		return c.Rules[0].Chosen+c.Rules[1].Chosen+c.Rules[2].Dropped == 5
+	})
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	for _, c := range conns {
+		c.Close()
+	}
+	ws.conn.Close()
+	ws2.conn.Close()
+	still(t, was)
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := net.Dial("tcp", p.Addr()); err == nil {
+		t.Error("still listens")
+	}
+}
+
+// TestHotSwapUnderLoad: no request fails, and each sees one set of rules or
+// another.
+func TestHotSwapUnderLoad(t *testing.T) {
+	p, _, _ := start(t)
+	url := "http://" + p.Addr()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}
+	defer client.CloseIdleConnections()
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				resp, err := client.Post(url, "application/json", strings.NewReader(req(1, "eth_chainId")))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				b, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if err != nil || !bytes.Contains(b, []byte(`"0x539"`)) && !bytes.Contains(b, []byte(`"result":1}`)) {
+					t.Errorf("%s, %v", b, err)
+				}
+			}
+		})
+	}
+	ws := dial(t, p)
+	wg.Go(func() {
+		for id := 1; ; id++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			ws.write(t, req(id, "eth_chainId"))
+			if b := ws.read(t); !strings.Contains(b, `"0x539"`) && !strings.Contains(b, `"result":1}`) {
+				t.Error(b)
+			}
+		}
+	})
+	for i := range 300 {
+		switch i % 3 {
+		case 0:
+			set(t, p, rpc.Rule{Do: rpc.Action{Kind: rpc.Corrupt, Edits: []rpc.Edit{{Do: rpc.SetField, Value: "1"}}}})
+		case 1:
+			set(t, p, rpc.Rule{Do: rpc.Action{Kind: rpc.Delay, Delay: time.Millisecond, After: i%2 == 0}})
+		default:
+			set(t, p)
+		}
+		p.Counters()
+		p.Rules()
+		time.Sleep(time.Millisecond)
+	}
+	close(stop)
+	wg.Wait()
+	set(t, p)
+	if got := must(t, url, req(1, "eth_chainId")); !strings.Contains(got, `"0x539"`) {
+		t.Errorf("after the last: %s", got)
+	}
+}
+
+func BenchmarkLatency(b *testing.B) {
+	addr, _ := startNode(b)
+	p, err := rpc.New(rpc.Options{Target: "http://" + addr})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer p.Close()
+	body := req(1, "eth_getBlockByNumber", "0x0", false)
+	for _, c := range []struct {
+		name, url string
+		rules     []rpc.Rule
+	}{
+		{"direct", "http://" + addr, nil},
+		{"no-rules", "http://" + p.Addr(), nil},
+		{"no-match", "http://" + p.Addr(), []rpc.Rule{{Methods: "eth_none", Do: rpc.Action{Kind: rpc.Drop}}}},
+		{"edit", "http://" + p.Addr(), []rpc.Rule{{Do: rpc.Action{Kind: rpc.Corrupt, Edits: []rpc.Edit{{Path: "hash", Do: rpc.FlipHex}}}}}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			set(b, p, c.rules...)
+			client := &http.Client{Transport: &http.Transport{}}
+			defer client.CloseIdleConnections()
+			for b.Loop() {
+				resp, err := client.Post(c.url, "application/json", strings.NewReader(body))
+				if err != nil {
+					b.Fatal(err)
+				}
+				io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+		})
+	}
+}

@@ -39,6 +39,7 @@ func Mechanisms() []Mechanism {
 		groupMechanism(cgroup.Memory, "limit the memory of single nodes"),
 		groupMechanism(cgroup.Freezer, "freeze single nodes"),
 		groupMechanism(cgroup.IO, "limit the disk traffic of single nodes"),
+		clockMechanism(),
 	}
 }
 

@@ -172,3 +172,12 @@ type Application interface {
 	// the evidence; an error says what is still broken.
 	VerifyUndone(ctx context.Context) (history.Value, error)
 }
+
+// Clocked is what an Application may have beside its own methods when it moves
+// clocks.
+type Clocked interface {
+	// ClockOffsets reads how many seconds the clock of each node is ahead now, as
+	// the node itself sees it: node -> seconds. It is the :clock-offsets of the
+	// fault's ops, as in Jepsen.
+	ClockOffsets() history.Value
+}

@@ -34,6 +34,10 @@ func Registry() []Entry {
 		throttleEntry(),
 		configEntry(),
 		peerEntry(),
+		clockBumpEntry(),
+		clockDriftEntry(),
+		clockStrobeEntry(),
+		clockResetEntry(),
 	}
 }
 

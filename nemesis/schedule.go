@@ -124,6 +124,7 @@ type run struct {
 	err error // first error of Record, Ledger or Schedule
 
 	schedule *Schedule // as it happened so far
+	clocked  Clocked   // the application in force, when it moves clocks
 }
 
 func newRun(o Options) (*run, error) {
@@ -176,6 +177,8 @@ func (r *run) apply(ctx context.Context, t *turns, it *item, m moment) {
 	r.schedule.Faults = append(r.schedule.Faults, s)
 	r.save()
 	log := r.Logger.With("fault", it.name, "targets", brief(app))
+	r.clocked, _ = app.(Clocked)
+	defer func() { r.clocked = nil }()
 	requested := r.request(f.Start(), targets)
 	if r.err != nil {
 		return
@@ -337,6 +340,9 @@ func (r *run) outcome(f string, targets history.Value, requested int64, evidence
 func (r *run) record(op history.Op) {
 	op.Index, op.Time = history.Absent, history.Absent
 	op.Type, op.Process = history.Info, history.Nemesis()
+	if r.clocked != nil {
+		op.Extra = append(op.Extra, history.Field{Key: "clock-offsets", Value: r.clocked.ClockOffsets()})
+	}
 	if err := r.Record(op); err != nil {
 		r.fail(fmt.Errorf("nemesis op %q: record: %w", op.F, err))
 	}

@@ -40,6 +40,7 @@ func stepKinds() []stepKind {
 		{name: stepResume, takeBack: takeBackPause},
 		{name: stepStart, takeBack: takeBackKill},
 		{name: stepGroup, takeBack: takeBackGroup},
+		{name: stepClock, takeBack: takeBackClock},
 	}
 }
 

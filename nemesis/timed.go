@@ -51,11 +51,11 @@ func cutTimes(item string) (fault string, when *trigger, stay *length, err error
 	rest := &fault
 	if triggered {
 		rest = &moment
-		if strings.Contains(fault, "+") {
+		if _, _, lasting := cutLength(fault); lasting {
 			return "", nil, nil, fmt.Errorf("%q: expected the length after the trigger, as in kill@height=50+10s", fault)
 		}
 	}
-	before, after, lasting := strings.Cut(*rest, "+")
+	before, after, lasting := cutLength(*rest)
 	*rest = before
 	if triggered {
 		t, err := parseTrigger(moment)
@@ -72,6 +72,17 @@ func cutTimes(item string) (fault string, when *trigger, stay *length, err error
 		stay = &l
 	}
 	return fault, when, stay, nil
+}
+
+// cutLength parts a text at the + of a length. One right behind a colon is the sign
+// of a number: clock-bump:+10s.
+func cutLength(text string) (before, after string, lasting bool) {
+	for i := range len(text) {
+		if text[i] == '+' && (i == 0 || text[i-1] != ':') {
+			return text[:i], text[i+1:], true
+		}
+	}
+	return text, "", false
 }
 
 // timesOf returns the fault itself and its times.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/cgroup"
+	"github.com/jepgo/jepgo/devnet/clock"
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/history"
 )
@@ -237,6 +238,7 @@ func TestHealAfterOwnerKilled(t *testing.T) {
 		{"pause:all", "tick"},
 		{"pause:all:freeze", "tick"},
 		{"throttle:all:5%", "burn"},
+		{"clock-bump:all:1h", "tick"},
 		{"kill:all", ""},
 		{"stop:all", ""},
 		{"restart:all", ""},
@@ -313,7 +315,7 @@ func possibleHere(t *testing.T, fault string) {
 }
 
 // untouched holds that a process runs as if nothing had been done to it: neither
-// stopped nor frozen, and in no control group of ours.
+// stopped nor frozen, in no control group of ours, and with the right clock.
 func untouched(t *testing.T, id devnet.Identity) {
 	t.Helper()
 	state, was, err := devnet.State(id)
@@ -322,6 +324,11 @@ func untouched(t *testing.T, id devnet.Identity) {
 	}
 	if in := inGroups(t, id); in != "" {
 		t.Errorf("process %s is in %s", id, in)
+	}
+	if clock.Probe() == nil {
+		if _, missing, err := clean(victim{"", id}); missing != "" || err != nil {
+			t.Errorf("process %s: its clock: %s, %v", id, missing, err)
+		}
 	}
 	wait(t, "processor time", func() bool {
 		_, ticks, err := devnet.State(id)

@@ -21,9 +21,9 @@ type edge struct {
 	key      uint64 // of its draws
 	state    atomic.Pointer[edgeState]
 
-	units, bytes, dropped, connections, refused atomic.Int64
-	heldUnits, heldTime, late, lost, duplicated atomic.Int64
-	reordered, corrupted, overflow, resets      atomic.Int64
+	units, bytes, dropped, connections, refused      atomic.Int64
+	heldUnits, heldTime, late, lost, duplicated      atomic.Int64
+	reordered, corrupted, overflow, resets, heldEnds atomic.Int64
 
 	// Guarded by the lock of the queue.
 	held  int     // bytes held back
@@ -57,6 +57,7 @@ func (ed *edge) counters() link.Counters {
 		HeldTime: time.Duration(ed.heldTime.Load()), Late: time.Duration(ed.late.Load()),
 		Lost: ed.lost.Load(), Duplicated: ed.duplicated.Load(), Reordered: ed.reordered.Load(),
 		Corrupted: ed.corrupted.Load(), Overflow: ed.overflow.Load(), Resets: ed.resets.Load(),
+		HeldEnds: ed.heldEnds.Load(),
 	}
 }
 
@@ -127,6 +128,7 @@ func (ed *edge) treat(q *queue, st *edgeState, d draws, frame []byte) {
 	}
 	p := look(frame)
 	if d.share(drawReset) < s.Reset && p.tcp && !p.rst() {
+		ed.resets.Add(1)
 		for _, r := range resets(frame, p) {
 			if r.back {
 				ed.from.room.write(r.frame)
@@ -134,7 +136,6 @@ func (ed *edge) treat(q *queue, st *edgeState, d draws, frame []byte) {
 				ed.to.room.write(r.frame)
 			}
 		}
-		ed.resets.Add(1)
 		return
 	}
 	if d.share(drawCorrupt) < s.Corrupt {
@@ -146,16 +147,29 @@ func (ed *edge) treat(q *queue, st *edgeState, d draws, frame []byte) {
 			ed.corrupted.Add(1)
 		}
 	}
-	ed.send(q, s, d, frame)
+	if p.ends() && (s.HalfOpen || s.SlowClose > 0) {
+		ed.heldEnds.Add(1)
+		if p.size() > 0 {
+			ed.send(q, s, d, p.withoutEnd(frame), 0) // the bytes are no end
+		}
+		if s.HalfOpen {
+			return
+		}
+	}
+	ed.send(q, s, d, frame, p.flags)
 	if d.share(drawDuplicate) < s.Duplicate {
 		ed.duplicated.Add(1)
-		ed.send(q, s, d, frame)
+		ed.send(q, s, d, frame, p.flags)
 	}
 }
 
-// send lets a frame go now or holds it back.
-func (ed *edge) send(q *queue, s link.Shape, d draws, frame []byte) {
-	if s.Delay == 0 && s.Rate == 0 {
+// send lets a frame with those flags go now or holds it back.
+func (ed *edge) send(q *queue, s link.Shape, d draws, frame []byte, flags byte) {
+	var slow int64
+	if flags&(flagFIN|flagRST) != 0 {
+		slow = int64(s.SlowClose)
+	}
+	if s.Delay == 0 && s.Rate == 0 && slow == 0 {
 		ed.deliver(frame)
 		return
 	}
@@ -167,7 +181,7 @@ func (ed *edge) send(q *queue, s link.Shape, d draws, frame []byte) {
 		return
 	}
 	now := q.now()
-	due := now + int64(s.Delay)
+	due := now + int64(s.Delay) + slow
 	if s.Jitter > 0 {
 		due += int64((2*d.share(drawJitter) - 1) * float64(s.Jitter))
 	}

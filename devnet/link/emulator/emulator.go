@@ -156,12 +156,14 @@ func (e *Emulator) Close() error {
 	}
 	e.mu.Unlock()
 	e.cancel()
-	var errs []error
-	for _, name := range e.names {
+	errs := make([]error, len(e.names))
+	var rooms sync.WaitGroup // together: the kernel takes its time for each
+	for i, name := range e.names {
 		if r := e.nodes[name].room; r != nil {
-			errs = append(errs, r.close())
+			rooms.Go(func() { errs[i] = r.close() })
 		}
 	}
+	rooms.Wait()
 	if e.queue != nil {
 		e.queue.close()
 	}
@@ -325,6 +327,8 @@ func Features() []link.Support {
 		{Feature: link.FeatureReorder, Semantics: "frames skip the delay and the rate, past those held back"},
 		{Feature: link.FeatureCorrupt, Semantics: "a bit is flipped and the checksum left: the receiving kernel drops the frame, so it is loss of a kind that its counters of errors show"},
 		{Feature: link.FeatureCorruptVisible, Semantics: "a bit of the payload is flipped and the checksum made to fit, in frames with a payload of TCP or UDP: the application reads it"},
+		{Feature: link.FeatureSlowClose, Semantics: "segments with FIN or RST leave so much later; their bytes do not wait"},
+		{Feature: link.FeatureHalfOpen, Semantics: "segments lose their FIN, and those with RST are lost: the other end learns nothing until the shape is taken away, and then when it sends"},
 		{Feature: link.FeatureReset, Semantics: "the frame is answered with an RST to both ends; Reset destroys the sockets in both namespaces, which read ECONNABORTED or ECONNRESET"},
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/emulator"
 	"github.com/jepgo/jepgo/devnet/link/linktest"
@@ -119,6 +121,10 @@ func packets(e *emulator.Emulator, from, to string) (net.Conn, net.PacketConn, e
 		return nil, nil, err
 	}
 	in.SetDeadline(time.Now().Add(bound))
+	// A busy machine lets the receiver wait, and its buffer must not lose anything.
+	if raw, err := in.(*net.UDPConn).SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20) })
+	}
 	return aimed{out.(*net.UDPConn), in.LocalAddr()}, in, nil
 }
 

@@ -1,6 +1,9 @@
 package emulator
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // maxFrame holds an Ethernet frame of a device with an MTU of 1500.
 const maxFrame = 2048
@@ -63,6 +66,17 @@ func (p parts) opens() bool { return p.flags&(flagSYN|flagACK) == flagSYN }
 
 func (p parts) rst() bool { return p.flags&flagRST != 0 }
 
+// ends reports whether the frame is, or has with it, the end of a connection.
+func (p parts) ends() bool { return p.flags&(flagFIN|flagRST) != 0 }
+
+// withoutEnd returns the frame of TCP as it would be if more were to follow.
+func (p parts) withoutEnd(frame []byte) []byte {
+	frame = slices.Clone(frame)
+	frame[p.transport+13] &^= flagFIN | flagRST
+	p.fixSum(frame)
+	return frame
+}
+
 // corrupt returns the frame with a flipped bit that a checksum covers: in the
 // payload, or else in the numbers of TCP, or in what there is behind the header
 // of Ethernet or IP.
@@ -81,7 +95,7 @@ func (p parts) corrupt(frame []byte, random uint64) []byte {
 }
 
 func flip(frame []byte, from, to int, random uint64) []byte {
-	frame = append([]byte(nil), frame...) // other edges may carry the same one
+	frame = slices.Clone(frame) // other edges may carry the same one
 	frame[from+int(random>>3%uint64(to-from))] ^= 1 << (random & 7)
 	return frame
 }
@@ -93,20 +107,25 @@ func (p parts) corruptVisibly(frame []byte, random uint64) (spoilt []byte, ok bo
 		return nil, false
 	}
 	spoilt = flip(frame, p.payload, p.end, random)
-	sum := spoilt[p.transport+16:]
-	if p.udp {
-		sum = spoilt[p.transport+6:]
-		if sum[0]|sum[1] == 0 {
-			return spoilt, true // none is in use
-		}
-	}
-	binary.BigEndian.PutUint16(sum, 0)
-	binary.BigEndian.PutUint16(sum, transportSum(spoilt, p))
+	p.fixSum(spoilt)
 	return spoilt, true
 }
 
-// transportSum is the checksum of TCP or UDP over the frame as it is: RFC 1071.
-func transportSum(frame []byte, p parts) uint16 {
+// fixSum makes the checksum of TCP or UDP fit the frame as it is.
+func (p parts) fixSum(frame []byte) {
+	at := p.transport + 16
+	if p.udp {
+		at = p.transport + 6
+		if binary.BigEndian.Uint16(frame[at:]) == 0 {
+			return // none is in use
+		}
+	}
+	binary.BigEndian.PutUint16(frame[at:], 0)
+	binary.BigEndian.PutUint16(frame[at:], p.sum(frame))
+}
+
+// sum is the checksum of TCP or UDP over the frame as it is: RFC 1071.
+func (p parts) sum(frame []byte) uint16 {
 	ip := frame[headerEthernet:]
 	sum := sum16(0, ip[12:20]) + uint64(ip[9]) + uint64(p.end-p.transport) // the pseudo-header
 	got := fold(sum16(sum, frame[p.transport:p.end]))
@@ -179,7 +198,7 @@ func craft(frame []byte, p parts, back bool, seq, ack uint32) []byte {
 	binary.BigEndian.PutUint32(t[4:], seq)
 	binary.BigEndian.PutUint32(t[8:], ack)
 	t[12], t[13] = headerTCP/4<<4, flagRST|flagACK
-	binary.BigEndian.PutUint16(t[16:], transportSum(b, look(b)))
+	look(b).fixSum(b)
 	return b
 }
 

@@ -58,6 +58,9 @@ var wantSteps = []string{"open", "stopped", "borrowed", "code mapped", "code wri
 func TestInjectorKilled(t *testing.T) {
 	for _, kind := range kinds(t) {
 		for n, step := range wantSteps {
+			if kind == "C" && step == "renewed" {
+				continue // as after "set", and it takes two seconds
+			}
 			t.Run(kind+" "+step, func(t *testing.T) {
 				t.Parallel()
 				g := startTarget(t, kind, exactly(time.Hour, 0))

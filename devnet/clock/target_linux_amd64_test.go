@@ -38,6 +38,8 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	case "target":
 		targetMain()
+	case "idle":
+		io.Copy(io.Discard, os.Stdin)
 	case "injector":
 		injectorMain()
 	}

@@ -3,6 +3,7 @@ package clock
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strconv"
@@ -20,6 +21,8 @@ const (
 	stopLimit = 5 * time.Second
 	// callLimit bounds what a thread does for us.
 	callLimit = 5 * time.Second
+	// dyingLimit bounds the wait for the end of a process that seems to be dying.
+	dyingLimit = time.Second
 
 	eventStop   = int(unix.SIGTRAP) | unix.PTRACE_EVENT_STOP<<8
 	syscallStop = int(unix.SIGTRAP) | 0x80 // with PTRACE_O_TRACESYSGOOD
@@ -76,10 +79,16 @@ func open(id devnet.Identity) (*tracee, error) {
 	return &tracee{id: id, mem: mem}, nil
 }
 
-// gone names the process, and prefers to say that it has ended.
+// gone names the process, and prefers to say that it has ended. One that is being
+// killed loses its threads and its memory some moments earlier.
 func gone(id devnet.Identity, err error) error {
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, errThreadGone) || errors.Is(err, unix.ESRCH) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+		for deadline := time.Now().Add(dyingLimit); devnet.Alive(id) && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond)
+		}
 	}
 	if !devnet.Alive(id) {
 		return fmt.Errorf("process %s: %w", id, os.ErrProcessDone)

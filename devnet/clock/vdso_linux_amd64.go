@@ -110,7 +110,7 @@ func windowOf(b []byte, at, size int) (window, error) {
 	}
 	w := window{at: at}
 	for pc := at; pc < at+size; {
-		in, err := x86asm.Decode(b[pc:at+size], 64)
+		in, err := decodeOne(b[pc : at+size])
 		if err != nil {
 			return window{}, fmt.Errorf("instruction at %#x: %w", pc, err)
 		}
@@ -129,6 +129,15 @@ func windowOf(b []byte, at, size int) (window, error) {
 	return w, nil
 }
 
+// decodeOne decodes an instruction, also the one that marks where an indirect branch
+// may end, which x86asm does not know.
+func decodeOne(b []byte) (x86asm.Inst, error) {
+	if endbr64 := "\xf3\x0f\x1e\xfa"; bytes.HasPrefix(b, []byte(endbr64)) {
+		return x86asm.Inst{Op: x86asm.NOP, Len: len(endbr64)}, nil
+	}
+	return x86asm.Decode(b, 64)
+}
+
 // branch is the target of a relative branch whose next instruction is at next.
 func branch(in x86asm.Inst, next int) (to int, ok bool) {
 	for _, a := range in.Args {
@@ -144,7 +153,7 @@ func branch(in x86asm.Inst, next int) (to int, ok bool) {
 func displace(code []byte, from, to uint64) ([]byte, error) {
 	out := bytes.Clone(code)
 	for at := 0; at < len(code); {
-		in, err := x86asm.Decode(code[at:], 64)
+		in, err := decodeOne(code[at:])
 		if err != nil {
 			return nil, fmt.Errorf("instruction %x: %w", code[at:], err)
 		}

@@ -1,6 +1,7 @@
 // Reads the clock in several threads, in the three ways of C, and holds each value
 // against the kernel's, asked before and after by system call. Arguments: pairs of
-// allowed offsets in nanoseconds, least and most. Ends when standard input does.
+// allowed offsets in nanoseconds, least and most. Ends when standard input does. Without arguments it
+// measures what a call of the clock costs that each byte of its input names.
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdatomic.h>
@@ -80,6 +81,21 @@ static void *reader(void *arg) {
 	return NULL;
 }
 
+// The least time of a call, in nanoseconds, over some rounds.
+static double cost(int clock) {
+	double best = 1e9;
+	for (int round = 0; round < 20; round++) {
+		struct timespec ts;
+		long long begin = raw(CLOCK_MONOTONIC);
+		for (int i = 0; i < 100000; i++)
+			clock_gettime(clock, &ts);
+		double ns = (raw(CLOCK_MONOTONIC) - begin) / 100000.0;
+		if (ns < best)
+			best = ns;
+	}
+	return best;
+}
+
 int main(int argc, char **argv) {
 	pthread_t threads[4];
 	char c[16];
@@ -87,12 +103,16 @@ int main(int argc, char **argv) {
 		lo[may] = atoll(argv[i]);
 		hi[may] = atoll(argv[i + 1]);
 	}
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; may && i < 4; i++)
 		pthread_create(&threads[i], NULL, reader, NULL);
 	puts("ready");
 	fflush(stdout);
-	while (read(0, c, sizeof c) > 0)
-		;
+	while (read(0, c, 1) > 0) { // without offsets: a clock whose cost is asked
+		printf("%.1f\n", cost(c[0] - '0'));
+		fflush(stdout);
+	}
+	if (!may)
+		return 0;
 	atomic_store(&over, 1);
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);

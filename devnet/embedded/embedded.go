@@ -39,6 +39,7 @@ type Options struct {
 	Alloc     []string      // 0x addresses that start with funds, beside the faucet
 	BlockTime time.Duration // 0 is a second, the least there is
 	Bug       string        // planted bug, "" for honest nodes
+	Disks     bool          // the data on disks that can be made faulty
 	Link      string        // mechanism of the links, "" for proxies: see Links
 }
 
@@ -128,6 +129,7 @@ const (
 	configFile     = "config.json"
 	logFile        = "node.log"
 	dataDir        = "data"
+	diskDir        = "disk" // where the data is seen through a disk of ours
 )
 
 // Hidden subcommands of the program.
@@ -137,6 +139,8 @@ const (
 )
 
 func configPath(dir, node string) string { return filepath.Join(dir, node, configFile) }
+func dataPath(dir, node string) string   { return filepath.Join(dir, node, dataDir) }
+func diskPath(dir, node string) string   { return filepath.Join(dir, node, diskDir) }
 func logPath(dir, node string) string    { return filepath.Join(dir, node, logFile) }
 
 // RunValidator is the hidden subcommand "validator --config PATH": it runs one

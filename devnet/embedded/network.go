@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/disk"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
 	"github.com/jepgo/jepgo/devnet/link"
 )
@@ -28,6 +28,7 @@ type Network struct {
 	guard   net.Listener
 	lock    *os.File
 	spawner *spawner
+	disks   map[string]*disk.Disk // by node; none unless asked for
 	nodes   []*node
 	exits   chan Exit
 	old     bool // the data was there before
@@ -133,9 +134,14 @@ func (n *Network) prepare() error {
 		public.P2P = map[string]string{protoDevP2P: cfg.Listen.DevP2P, protoComet: cfg.Listen.CometP2P}
 		s.Nodes = append(s.Nodes, public)
 		n.nodes = append(n.nodes, &node{Node: s.Nodes[i]})
-		group.Go(func() error { return initialise(cfg) })
+		onDisk := cfg
+		onDisk.Dir = dataPath(n.dir, name) // whatever it is seen through later
+		group.Go(func() error { return initialise(onDisk) })
 	}
-	return group.Wait().ErrorOrNil()
+	if err := group.Wait().ErrorOrNil(); err != nil || !s.Disks {
+		return err
+	}
+	return n.mountDisks()
 }
 
 // initialise makes a node's databases. They panic where the system refuses them
@@ -166,7 +172,7 @@ func (n *Network) config(i int) validator.Config {
 		Name:        name,
 		Index:       i,
 		Names:       s.Names,
-		Dir:         filepath.Join(n.dir, name, dataDir),
+		Dir:         n.nodeDir(name),
 		Seed:        s.Seed,
 		ChainID:     s.ChainID,
 		GenesisTime: s.GenesisTime,
@@ -232,6 +238,7 @@ func (n *Network) Close(ctx context.Context) error {
 func (n *Network) shutDown(ctx context.Context) error {
 	var errs *multierror.Error
 	errs = multierror.Append(errs, n.stopNodes(ctx)...)
+	errs = multierror.Append(errs, n.closeDisks())
 	if n.links != nil {
 		errs = multierror.Append(errs, n.links.Close())
 	}

@@ -26,6 +26,7 @@ type State struct {
 	BlockTime   time.Duration `json:"block_time"` // nanoseconds; 0 is a second
 	Alloc       []string      `json:"alloc,omitempty"`
 	Bug         string        `json:"bug,omitempty"`
+	Disks       bool          `json:"disks,omitempty"`
 	Link        string        `json:"link,omitempty"` // mechanism of the links, "" for proxies
 	Names       []string      `json:"names"`
 	FaucetKey   string        `json:"faucet_key"` // hex; no secret, it is the same for every devnet
@@ -69,6 +70,7 @@ func newState(o Options) *State {
 		BlockTime:   o.BlockTime,
 		Alloc:       o.Alloc,
 		Bug:         o.Bug,
+		Disks:       o.Disks,
 		Link:        o.Link,
 		FaucetKey:   hex.EncodeToString(crypto.FromECDSA(validator.FaucetKey())),
 	}

@@ -72,9 +72,10 @@ func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*ne
 		return &network{Network: n}, nil
 	}
 	start := time.Now()
+	needs := nemesis.NeedsOf(t.o.faults)
 	n, err := embedded.Start(ctx, embedded.Options{
 		Dir: t.run.Path(store.NodesDir), Nodes: t.o.Nodes, Seed: fmt.Sprint(t.o.Seed),
-		Alloc: accounts.Addresses(t.senders()), Bug: t.o.Bug, Link: t.o.Link,
+		Alloc: accounts.Addresses(t.senders()), Bug: t.o.Bug, Link: t.o.Link, Disks: needs.Disks, RPCProxies: needs.RPC,
 	})
 	if err != nil {
 		return nil, err

@@ -131,7 +131,7 @@ func EmbeddedReach(nodes int, link string, irreversible bool) (nemesis.Reach, er
 		return nemesis.Reach{}, usage.Errorf("--link %s: %w", link, err)
 	}
 	return nemesis.Reach{
-		Nodes: nodes, Processes: true, Links: features, Chain: true, Irreversible: irreversible,
+		Nodes: nodes, Processes: true, Links: features, Chain: true, Disks: true, RPC: true, Irreversible: irreversible,
 	}, nil
 }
 

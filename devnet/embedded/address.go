@@ -27,6 +27,8 @@ const (
 	portDevP2P       = 30303
 	portCometP2P     = 26656
 
+	portProxy = 8544 // of JSON-RPC, where there is one
+
 	portGuard = 26655 // held on the links' address for as long as the network lives
 	maxShift  = 20000
 )

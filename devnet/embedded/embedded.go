@@ -40,7 +40,9 @@ type Options struct {
 	BlockTime time.Duration // 0 is a second, the least there is
 	Bug       string        // planted bug, "" for honest nodes
 	Disks     bool          // the data on disks that can be made faulty
-	Link      string        // mechanism of the links, "" for proxies: see Links
+	// RPCProxies puts a proxy that can be made to lie before each node's JSON-RPC.
+	RPCProxies bool
+	Link       string // mechanism of the links, "" for proxies: see Links
 }
 
 // Defaults and bounds of Options.

@@ -18,6 +18,7 @@ import (
 	"github.com/jepgo/jepgo/devnet/disk"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
 	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/devnet/rpc"
 )
 
 // Network is a running embedded devnet. Its methods are safe for concurrent use.
@@ -29,6 +30,7 @@ type Network struct {
 	lock    *os.File
 	spawner *spawner
 	disks   map[string]*disk.Disk // by node; none unless asked for
+	proxies map[string]*rpc.Proxy // likewise
 	nodes   []*node
 	exits   chan Exit
 	old     bool // the data was there before
@@ -138,10 +140,18 @@ func (n *Network) prepare() error {
 		onDisk.Dir = dataPath(n.dir, name) // whatever it is seen through later
 		group.Go(func() error { return initialise(onDisk) })
 	}
-	if err := group.Wait().ErrorOrNil(); err != nil || !s.Disks {
+	if err := group.Wait().ErrorOrNil(); err != nil {
 		return err
 	}
-	return n.mountDisks()
+	if s.RPCProxies {
+		if err := n.openProxies(); err != nil {
+			return err
+		}
+	}
+	if s.Disks {
+		return n.mountDisks()
+	}
+	return nil
 }
 
 // initialise makes a node's databases. They panic where the system refuses them
@@ -238,7 +248,7 @@ func (n *Network) Close(ctx context.Context) error {
 func (n *Network) shutDown(ctx context.Context) error {
 	var errs *multierror.Error
 	errs = multierror.Append(errs, n.stopNodes(ctx)...)
-	errs = multierror.Append(errs, n.closeDisks())
+	errs = multierror.Append(errs, n.closeDisks(), n.closeProxies())
 	if n.links != nil {
 		errs = multierror.Append(errs, n.links.Close())
 	}

@@ -27,6 +27,7 @@ type State struct {
 	Alloc       []string      `json:"alloc,omitempty"`
 	Bug         string        `json:"bug,omitempty"`
 	Disks       bool          `json:"disks,omitempty"`
+	RPCProxies  bool          `json:"rpc_proxies,omitempty"`
 	Link        string        `json:"link,omitempty"` // mechanism of the links, "" for proxies
 	Names       []string      `json:"names"`
 	FaucetKey   string        `json:"faucet_key"` // hex; no secret, it is the same for every devnet
@@ -71,6 +72,7 @@ func newState(o Options) *State {
 		Alloc:       o.Alloc,
 		Bug:         o.Bug,
 		Disks:       o.Disks,
+		RPCProxies:  o.RPCProxies,
 		Link:        o.Link,
 		FaucetKey:   hex.EncodeToString(crypto.FromECDSA(validator.FaucetKey())),
 	}

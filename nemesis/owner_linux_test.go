@@ -86,7 +86,7 @@ func ownedNet(args ownerArgs) (Net, devnet.Identity) {
 	switch {
 	case args.Target.PID != 0:
 		return Net{Nodes: []string{"n1"}, Processes: &lone{id: args.Target}}, args.Target
-	case args.Fault != "partition:one":
+	case args.Fault != "partition:one" && args.Fault != "delay:10ms:n1":
 		l := &lone{spawn: spawner()}
 		id, err := l.Start(context.Background(), "n1")
 		if err != nil {
@@ -244,6 +244,7 @@ func TestHealAfterOwnerKilled(t *testing.T) {
 		{"restart:all", ""},
 		{"storm:all:20ms", ""},
 		{"partition:one", ""},
+		{"delay:10ms:n1", ""},
 	} {
 		for i, step := range ownerSteps() {
 			t.Run(c.fault+" "+step, func(t *testing.T) {

@@ -48,6 +48,8 @@ func TestParse(t *testing.T) {
 		"kill:one,partition:bridge,pause:all":         "kill:one partition:bridge pause:all",
 		"partition:halves,partition:halves":           "partition:halves partition:halves",
 		"partition:majorities-ring,kill:subset":       "partition:majorities-ring kill:subset",
+		"delay:out:200ms:n2,corrupt:visible:2%":       "delay:200ms:n2:out corrupt:2%:visible",
+		"bandwidth:1500kbit,slice:1KiB:in":            "bandwidth:1500kbit slice:1024B:in",
 	} {
 		var got []string
 		for _, f := range parsed(t, text) {

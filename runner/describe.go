@@ -61,24 +61,28 @@ func keywords(names []string) history.Value {
 
 // testRecord is test.json: everything that says how the run came about.
 type testRecord struct {
-	Version     string        `json:"version"`
-	Go          string        `json:"go"`
-	Platform    string        `json:"platform"`
-	Command     string        `json:"command"` // repeats the run
-	Start       time.Time     `json:"start"`
-	Seed        uint64        `json:"seed"`
-	Workloads   []string      `json:"workloads"`
-	Nemesis     string        `json:"nemesis"`
-	Interval    string        `json:"nemesis_interval"`
-	Time        string        `json:"time"`
-	OpTimeout   string        `json:"op_timeout"`
-	Concurrency int           `json:"concurrency"`
-	Rate        float64       `json:"rate"`
-	Profile     string        `json:"profile"`
-	Claim       string        `json:"claim,omitempty"`
-	Bug         string        `json:"bug,omitempty"`
-	Attached    bool          `json:"attached"`
-	Nodes       []devnet.Node `json:"nodes"`
+	Version     string    `json:"version"`
+	Go          string    `json:"go"`
+	Platform    string    `json:"platform"`
+	Command     string    `json:"command"` // repeats the run
+	Start       time.Time `json:"start"`
+	Seed        uint64    `json:"seed"`
+	Workloads   []string  `json:"workloads"`
+	Nemesis     string    `json:"nemesis"`
+	Interval    string    `json:"nemesis_interval"`
+	Time        string    `json:"time"`
+	OpTimeout   string    `json:"op_timeout"`
+	Concurrency int       `json:"concurrency"`
+	Rate        float64   `json:"rate"`
+	Profile     string    `json:"profile"`
+	Claim       string    `json:"claim,omitempty"`
+	Bug         string    `json:"bug,omitempty"`
+	Link        string    `json:"link,omitempty"`
+	Quorum      string    `json:"quorum,omitempty"`
+	// Irreversible says that faults were allowed to destroy data.
+	Irreversible bool          `json:"allow_irreversible,omitempty"`
+	Attached     bool          `json:"attached"`
+	Nodes        []devnet.Node `json:"nodes"`
 }
 
 func (t *test) record() testRecord {
@@ -88,6 +92,7 @@ func (t *test) record() testRecord {
 		Workloads: t.o.Workloads, Nemesis: t.o.Nemesis, Interval: t.o.Interval.String(),
 		Time: t.o.Time.String(), OpTimeout: t.o.OpTimeout.String(),
 		Concurrency: t.o.threads, Rate: t.o.Rate, Profile: t.profile.Name, Claim: t.o.Claim, Bug: t.o.Bug,
+		Link: t.o.Link, Quorum: t.quorum(), Irreversible: t.o.Irreversible,
 		Attached: t.net.embedded == nil, Nodes: t.net.Nodes(),
 	}
 }

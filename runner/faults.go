@@ -14,6 +14,8 @@ func (t *test) nemesis(load context.Context) (err error) {
 	if len(t.o.faults) == 0 {
 		return nil
 	}
+	power := t.net.power(nemesis.Quorum(t.o.Quorum))
+	power.Ops = t.journal.meter.completed
 	ledger, err := nemesis.CreateLedger(t.run.Path(nemesis.LedgerName))
 	if err != nil {
 		return err
@@ -24,8 +26,8 @@ func (t *test) nemesis(load context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, guardian.Close()) }()
-	out, err := nemesis.Run(load, nemesis.Options{
-		Net: t.net.power(nemesis.Quorum(t.o.Quorum)), Faults: t.o.faults, Interval: t.o.Interval, Rand: stream(t.o.Seed, streamNemesis), Ledger: ledger, Guardian: guardian,
+	o := nemesis.Options{
+		Net: power, Faults: t.o.faults, Schedule: t.run.Path(nemesis.ScheduleName), Interval: t.o.Interval, Rand: stream(t.o.Seed, streamNemesis), Ledger: ledger, Guardian: guardian,
 		Now: t.journal.rec.Now, Logger: t.log,
 		Record: func(op history.Op) error {
 			op, err := t.journal.record(op)
@@ -34,7 +36,11 @@ func (t *test) nemesis(load context.Context) (err error) {
 			}
 			return err
 		},
-	})
+	}
+	if t.o.Replay != nil {
+		o = t.o.Replay.Replayed(o)
+	}
+	out, err := nemesis.Run(load, o)
 	if out.NotUndone > 0 {
 		t.dirty = out.Problems
 	}

@@ -154,6 +154,7 @@ func (t *test) load(ctx, early context.Context) error {
 	if err := t.journal.phase(phaseRun); err != nil {
 		return err
 	}
+	t.journal.meter.begin(len(t.threads))
 	load, cancel := context.WithTimeout(early, t.o.Time)
 	defer cancel()
 	var wg sync.WaitGroup

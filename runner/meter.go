@@ -16,7 +16,10 @@ type meter struct {
 	mu      sync.Mutex
 	start   time.Time
 	stage   string
-	counts  [4]int // by history.Type - 1
+	counts  [4]int          // by history.Type - 1
+	done    int64           // completions of clients
+	doneBy  map[int64]int64 // by the process that the thread began as
+	threads int64           // processes at the start; a crashed one goes on so many further
 	heads   map[string]int64
 	nodes   []string
 	inForce string // fault that was started and not stopped yet
@@ -43,6 +46,12 @@ func (m *meter) see(op *history.Op) {
 		return
 	}
 	m.counts[op.Type-1]++
+	if op.Type != history.Invoke {
+		m.done++
+		if n, _ := op.Process.Client(); m.threads > 0 {
+			m.doneBy[n%m.threads]++
+		}
+	}
 	if op.F != "head" || op.Type != history.OK {
 		return
 	}
@@ -53,6 +62,24 @@ func (m *meter) see(op *history.Op) {
 			}
 		}
 	}
+}
+
+// completed is how many operations the process, and those that took its place,
+// have completed; all processes together when it is below 0.
+func (m *meter) completed(process int64) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if process < 0 {
+		return m.done
+	}
+	return m.doneBy[process]
+}
+
+// begin says how many client processes the main phase starts with.
+func (m *meter) begin(threads int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.threads, m.done, m.doneBy = int64(threads), 0, make(map[int64]int64)
 }
 
 // seeFault follows the starts and stops of faults.

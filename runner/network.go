@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"syscall"
 	"time"
 
@@ -33,9 +34,13 @@ type network struct {
 
 // power is what the nemesis may do to it.
 func (n *network) power(quorum nemesis.Quorum) nemesis.Net {
-	power := nemesis.Net{Quorum: quorum}
+	power := nemesis.Net{Quorum: quorum, Metrics: make(map[string][]string)}
 	for _, node := range n.Nodes() {
 		power.Nodes = append(power.Nodes, node.Name)
+		for _, url := range node.Metrics {
+			power.Metrics[node.Name] = append(power.Metrics[node.Name], url)
+		}
+		slices.Sort(power.Metrics[node.Name])
 	}
 	if n.embedded != nil {
 		power.Processes, power.Links, power.Chain, power.Configs = n.embedded, n.embedded.Links(), n.embedded, n.embedded

@@ -20,16 +20,17 @@ import (
 
 // Options is everything a test is told. Check fills in what was left out.
 type Options struct {
-	Workloads   []string      // names in the registry of workloads
-	Nemesis     string        // comma-joined fault names, or none
-	Time        time.Duration // length of the main phase
-	Nodes       int           // validators of the embedded devnet
-	RPC         []string      // URLs of a running network; then Nodes is not used
-	Key         string        // hex key of a funded account on a running network, "" for the devnet's faucet
-	Concurrency string        // client threads that submit transactions: 8, or 2n for twice the nodes
-	Rate        float64       // client operations a second over all threads, 0 for as fast as they come
-	Link        string        // mechanism of the embedded devnet's links, "" for proxies
-	Quorum      string        // whom faults may hit together: any (or ""), or safe
+	Workloads   []string          // names in the registry of workloads
+	Nemesis     string            // comma-joined fault names, or none
+	Time        time.Duration     // length of the main phase
+	Nodes       int               // validators of the embedded devnet
+	RPC         []string          // URLs of a running network; then Nodes is not used
+	Key         string            // hex key of a funded account on a running network, "" for the devnet's faucet
+	Concurrency string            // client threads that submit transactions: 8, or 2n for twice the nodes
+	Rate        float64           // client operations a second over all threads, 0 for as fast as they come
+	Replay      *nemesis.Schedule // repeats the faults of an earlier run, in place of Nemesis
+	Link        string            // mechanism of the embedded devnet's links, "" for proxies
+	Quorum      string            // whom faults may hit together: any (or ""), or safe
 	// Irreversible allows faults that destroy a node's data for good.
 	Irreversible bool
 	Interval     time.Duration // from a fault's start to its stop, and to the next start
@@ -105,7 +106,12 @@ func (o *Options) Check() error {
 	if err != nil {
 		return err
 	}
-	if o.faults, err = nemesis.Parse(o.Nemesis, reach); err != nil {
+	reach.Quorum = nemesis.Quorum(o.Quorum)
+	if o.Replay != nil {
+		if o.faults, err = o.Replay.Parse(reach); err != nil {
+			return usage.Errorf("--replay: %w", err)
+		}
+	} else if o.faults, err = nemesis.Parse(o.Nemesis, reach); err != nil {
 		return usage.Errorf("--nemesis: %w", err)
 	}
 	o.threads, err = parseConcurrency(o.Concurrency, nodes)
@@ -131,7 +137,7 @@ func EmbeddedReach(nodes int, link string, irreversible bool) (nemesis.Reach, er
 		return nemesis.Reach{}, usage.Errorf("--link %s: %w", link, err)
 	}
 	return nemesis.Reach{
-		Nodes: nodes, Processes: true, Links: features, Chain: true, Disks: true, RPC: true, Irreversible: irreversible,
+		Nodes: nodes, Processes: true, Links: features, Chain: true, Disks: true, RPC: true, Irreversible: irreversible, Ops: true, Metrics: true,
 	}, nil
 }
 

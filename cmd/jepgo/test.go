@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +29,7 @@ type testFlags struct {
 	runner.Options
 	workload  string
 	devnet    string
+	recall    string
 	logFormat string
 	count     int
 	asJSON    bool
@@ -62,6 +64,7 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.StringSliceVar(&f.RPC, "rpc", nil, "JSON-RPC `URLs` of a running network, comma-joined, one for each node")
 	fs.StringVar(&f.Key, "key", "", "hex private key of a funded account on the network behind --rpc (default: the faucet of jepgo's own devnets)")
 	fs.StringVar(&f.devnet, "devnet", "embedded", "which devnet to start: embedded")
+	fs.StringVar(&f.recall, "replay", "", "repeat the run in this `directory`: its load, and its faults as they happened then")
 	fs.StringVar(&f.Link, "link", nemesis.LinkProxy, linkHelp())
 	fs.BoolVar(&f.Irreversible, "allow-irreversible", false, "allow faults that destroy a node's data for good")
 	fs.StringVar(&f.Quorum, "quorum", string(nemesis.QuorumAny), "whom faults may hit together: any, or safe (less than a third of the voting power)")
@@ -128,13 +131,18 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 		return usage.Errorf("--rpc is empty: want http://HOST:PORT,...")
 	}
 	f.Workloads = splitNames(f.workload)
+	if f.recall != "" {
+		if err := f.replayed(cmd); err != nil {
+			return err
+		}
+	}
 	log, err := newLog(cmd.ErrOrStderr(), f.logFormat, f.verbose, f.quiet)
 	if err != nil {
 		return err
 	}
 	f.Log = log
 	if f.Name == "" {
-		f.Name = strings.Join(f.Workloads, "+") + "-" + strings.NewReplacer(",", "+", ":", "-").Replace(f.Nemesis)
+		f.Name = testName(f.Workloads, f.Nemesis)
 	}
 	f.Version = version()
 	if !f.quiet {
@@ -144,11 +152,43 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 	if err := f.Options.Check(); err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("seed") {
+	if !cmd.Flags().Changed("seed") && f.recall == "" {
 		f.Seed = drawSeed()
 		f.Log.Info("seed drawn; it repeats the run's choices", "seed", f.Seed)
 	}
 	return nil
+}
+
+// testName is the name of a test that was given none: short enough for any file
+// system, and without what a shell would want quoted.
+func testName(workloads []string, nemesis string) string {
+	const most = 80
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r == ',':
+			return '+'
+		case r == '+' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z':
+			return r
+		}
+		return '-'
+	}, strings.Join(workloads, ",")+"-"+nemesis)
+	return name[:min(len(name), most)]
+}
+
+// replayed takes what the test is from an earlier run. Only where the result
+// goes, and what is printed, is for the flags to say.
+func (f *testFlags) replayed(cmd *cobra.Command) error {
+	own := []string{"replay", "store", "name", "test-count", "json", "keep", "log-format", "verbose", "quiet"}
+	var err error
+	cmd.Flags().Visit(func(flag *pflag.Flag) {
+		if !slices.Contains(own, flag.Name) && err == nil {
+			err = usage.Errorf("--%s beside --replay: it comes from the run that is repeated; leave it out", flag.Name)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return runner.Recall(f.recall, &f.Options)
 }
 
 // replay is the command line that repeats the run.
@@ -167,7 +207,10 @@ func (f *testFlags) replay(cmd *cobra.Command, seed uint64) string {
 			words = append(words, "--"+flag.Name+"="+quote(value))
 		}
 	})
-	return strings.Join(append(words, fmt.Sprintf("--seed=%d", seed)), " ")
+	if f.recall == "" {
+		words = append(words, fmt.Sprintf("--seed=%d", seed))
+	}
+	return strings.Join(words, " ")
 }
 
 func (f *testFlags) report(cmd *cobra.Command, out *runner.Outcome, err error) int {

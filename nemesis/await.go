@@ -44,6 +44,20 @@ type victim struct {
 
 func (v victim) String() string { return fmt.Sprintf("%s (process %s)", v.node, v.id) }
 
+// runs reports whether the node's process runs and is not stopped; true where
+// nobody can tell.
+func (n Net) runs(node string) bool {
+	if n.Processes == nil {
+		return true
+	}
+	id, ok := n.Processes.Identity(node)
+	if !ok {
+		return false
+	}
+	state, _, err := devnet.State(id)
+	return err == nil && devnet.Alive(id) && state != stopped
+}
+
 // running lists the nodes that run now, in the order of the network.
 func running(net Net) []victim {
 	var vs []victim

@@ -58,6 +58,7 @@ type Net struct {
 	Chain     Chain
 	Configs   Configs
 	Peers     Peers
+	RPC       RPC
 	Quorum    Quorum
 	// Ops returns how many operations a client process has completed since the
 	// main phase began; of all processes where process is below 0. A client that
@@ -102,7 +103,7 @@ type Reach struct {
 // reach is what there is once the network is: what Parse was asked for has been
 // granted by then.
 func (n Net) reach() Reach {
-	r := Reach{Nodes: len(n.Nodes), Processes: n.Processes != nil, Chain: n.Chain != nil, Disks: true, RPC: true, Irreversible: true,
+	r := Reach{Nodes: len(n.Nodes), Processes: n.Processes != nil, Chain: n.Chain != nil, Disks: true, RPC: n.RPC != nil, Irreversible: true,
 		Ops: n.Ops != nil, Metrics: n.Metrics != nil, Quorum: n.Quorum}
 	if n.Links != nil {
 		r.Links = n.Links.Features()

@@ -43,6 +43,8 @@ func TestMain(m *testing.M) {
 		nodeMain()
 	case "owner":
 		ownerMain()
+	case "chain":
+		chainMain()
 	}
 }
 

@@ -86,6 +86,8 @@ func ownedNet(args ownerArgs) (Net, devnet.Identity) {
 	switch {
 	case args.Target.PID != 0:
 		return Net{Nodes: []string{"n1"}, Processes: &lone{id: args.Target}}, args.Target
+	case strings.HasPrefix(args.Fault, "rpc-"):
+		return ownedRPC(), devnet.Identity{}
 	case args.Fault != "partition:one" && args.Fault != "delay:10ms:n1":
 		l := &lone{spawn: spawner()}
 		id, err := l.Start(context.Background(), "n1")
@@ -245,6 +247,7 @@ func TestHealAfterOwnerKilled(t *testing.T) {
 		{"storm:all:20ms", ""},
 		{"partition:one", ""},
 		{"delay:10ms:n1", ""},
+		{"rpc-drop:all:request:100%", ""},
 	} {
 		for i, step := range ownerSteps() {
 			t.Run(c.fault+" "+step, func(t *testing.T) {

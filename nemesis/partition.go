@@ -334,14 +334,4 @@ func (c *cut) expected(e link.Edge) bool {
 	return slices.Contains(c.used, e) && c.runs(e.From) && c.runs(e.To)
 }
 
-func (c *cut) runs(node string) bool {
-	if c.net.Processes == nil {
-		return true
-	}
-	id, ok := c.net.Processes.Identity(node)
-	if !ok {
-		return false
-	}
-	state, _, err := devnet.State(id)
-	return err == nil && devnet.Alive(id) && state != stopped
-}
+func (c *cut) runs(node string) bool { return c.net.runs(node) }

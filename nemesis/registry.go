@@ -17,6 +17,9 @@ type Entry struct {
 	// Irreversible faults destroy what no undo brings back: only on demand, never
 	// part of all.
 	Irreversible bool
+	// Lies says that the fault gives clients answers that no node gave, so that a
+	// healthy network must be found invalid: only on demand, never part of all.
+	Lies bool
 	// New returns a fault; spec is the part after the colon, "" for the default.
 	New func(spec string) (Fault, error)
 }
@@ -51,6 +54,11 @@ func Registry() []Entry {
 		clockDriftEntry(),
 		clockStrobeEntry(),
 		clockResetEntry(),
+		rpcDelayEntry(),
+		rpcDropEntry(),
+		rpcErrorEntry(),
+		rpcStaleEntry(),
+		rpcCorruptEntry(),
 	}
 }
 
@@ -124,7 +132,7 @@ func everything(r Reach) ([]Fault, error) {
 	var faults []Fault
 	var last error
 	for _, e := range Registry() {
-		if e.Irreversible {
+		if e.Irreversible || e.Lies {
 			continue
 		}
 		f, err := e.New("")

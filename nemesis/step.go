@@ -41,6 +41,7 @@ func stepKinds() []stepKind {
 		{name: stepStart, takeBack: takeBackKill},
 		{name: stepGroup, takeBack: takeBackGroup},
 		{name: stepClock, takeBack: takeBackClock},
+		{name: stepRPC, takeBack: takeBackRPC, afterBoot: takeBackRPC},
 	}
 }
 

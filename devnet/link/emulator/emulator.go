@@ -53,6 +53,9 @@ type Emulator struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	once     sync.Once // of Close
+	closeErr error
+
 	mu     sync.Mutex // guards what follows
 	closed bool
 	open   map[io.Closer]struct{} // listeners of forwarders, and their connections
@@ -149,6 +152,11 @@ func (e *Emulator) start(subnet netip.Prefix) error {
 // namespace alive, though without a link. Processes with a Pdeathsig get it now.
 // Close is idempotent.
 func (e *Emulator) Close() error {
+	e.once.Do(func() { e.closeErr = e.close() })
+	return e.closeErr
+}
+
+func (e *Emulator) close() error {
 	e.mu.Lock()
 	e.closed = true
 	for c := range e.open {

@@ -108,9 +108,9 @@ func (q *queue) done(h held) {
 }
 
 // take removes every frame of an edge and gives it to f, in the order of their
-// times.
+// times. After close there is nowhere to give it to.
 func (q *queue) take(ed *edge, f func(held)) {
-	if ed.count == 0 {
+	if ed.count == 0 || q.closed {
 		return
 	}
 	var taken []held

@@ -31,6 +31,7 @@ type room struct {
 
 	once sync.Once
 	gone chan struct{} // closed by close
+	left chan struct{} // closed by the thread at its end
 }
 
 // peer is a node as its neighbours know it.
@@ -61,9 +62,10 @@ func onThread(f func()) {
 
 // newRoom makes the namespace of the node with that index among peers.
 func newRoom(index int, peers []peer, bits int) (*room, error) {
-	r := &room{tap: -1, work: make(chan func()), gone: make(chan struct{})}
+	r := &room{tap: -1, work: make(chan func()), gone: make(chan struct{}), left: make(chan struct{})}
 	ready := make(chan error)
 	onThread(func() {
+		defer close(r.left)
 		if err := r.furnish(index, peers, bits); err != nil {
 			r.release()
 			ready <- err
@@ -235,6 +237,7 @@ func (r *room) close() error {
 		if errors.As(err, &netlink.LinkNotFoundError{}) {
 			err = nil // a process in the namespace was faster
 		}
+		<-r.left
 	})
 	return err
 }

@@ -49,6 +49,9 @@ func newEdge(seed uint64, from, to *node) *edge {
 	return ed
 }
 
+// ways lists the reverse of the edge and the edge.
+func (ed *edge) ways() [2]*edge { return [2]*edge{ed.to.edges[ed.from.index], ed} }
+
 func (ed *edge) counters() link.Counters {
 	return link.Counters{
 		Bytes: ed.bytes.Load(), Dropped: ed.dropped.Load(),
@@ -174,9 +177,7 @@ func (ed *edge) send(q *queue, s link.Shape, d draws, frame []byte, flags byte) 
 		return
 	}
 	if d.share(drawReorder) < s.Reorder {
-		if ed.count > 0 {
-			ed.reordered.Add(1)
-		}
+		ed.reordered.Add(1) // also when just now there is nobody to overtake
 		ed.deliver(frame)
 		return
 	}

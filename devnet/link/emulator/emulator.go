@@ -274,26 +274,32 @@ func (e *Emulator) change(edge link.Edge, f func(*edgeState)) error {
 	return nil
 }
 
-// Reset breaks the connections between the two nodes, in both namespaces.
+// Reset breaks the connections between the two nodes, in both namespaces. An end
+// whose news the other direction's shape holds back stays: with SlowClose it gets
+// an RST later, with HalfOpen none.
 func (e *Emulator) Reset(edge link.Edge) (int, error) {
-	ed, err := e.find(edge)
+	there, err := e.find(edge)
 	if err != nil {
 		return 0, err
 	}
+	ways := there.ways()
 	broken := make(map[connection]struct{})
-	for _, ends := range [][2]*node{{ed.from, ed.to}, {ed.to, ed.from}} {
-		here, there := ends[0], ends[1]
-		conns, err := here.room.destroy(here.addr, there.addr)
+	for _, news := range ways { // what the end at news.to would learn
+		s := news.state.Load().shape
+		if s.HalfOpen || s.SlowClose > 0 {
+			continue // the RST that the other end's kernel sends meets its fate there
+		}
+		conns, err := news.to.room.destroy(news.to.addr, news.from.addr)
 		if err != nil {
 			return len(broken), fmt.Errorf("reset %s: %w", edge, err)
 		}
 		for _, c := range conns {
-			if here != ed.from {
+			if news == there {
 				c = connection{c.remote, c.local}
 			}
 			if _, again := broken[c]; !again {
 				broken[c] = struct{}{}
-				ed.resets.Add(1)
+				there.resets.Add(1)
 			}
 		}
 	}
@@ -332,7 +338,7 @@ func Features() []link.Support {
 		{Feature: link.FeatureLoss, Semantics: "frames are lost independently of each other; TCP sends them again and slows down"},
 		{Feature: link.FeatureBurst, Semantics: "Gilbert–Elliott by frame: all are lost while the edge is bad"},
 		{Feature: link.FeatureDuplicate, Semantics: "frames arrive twice; TCP drops the second, UDP delivers both"},
-		{Feature: link.FeatureReorder, Semantics: "frames skip the delay and the rate, past those held back"},
+		{Feature: link.FeatureReorder, Semantics: "frames skip the delay and the rate, past those held back, if there are any: counted either way"},
 		{Feature: link.FeatureCorrupt, Semantics: "a bit is flipped and the checksum left: the receiving kernel drops the frame, so it is loss of a kind that its counters of errors show"},
 		{Feature: link.FeatureCorruptVisible, Semantics: "a bit of the payload is flipped and the checksum made to fit, in frames with a payload of TCP or UDP: the application reads it"},
 		{Feature: link.FeatureSlowClose, Semantics: "segments with FIN or RST leave so much later; their bytes do not wait"},

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	disconnectStart = "disconnect"
-	disconnectStop  = "reconnect"
+	disconnectStart = "start-disconnect"
+	disconnectStop  = "stop-disconnect"
 )
 
 // disconnectFault breaks the connections that are open, once.

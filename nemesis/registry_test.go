@@ -120,6 +120,10 @@ func TestRegistry(t *testing.T) {
 		if f.Name() != e.Name || f.Start() != e.Start || f.Stop() != e.Stop {
 			t.Errorf("%s: the registry says %s and %s, the fault %s: %s and %s", e.Name, e.Start, e.Stop, f.Name(), f.Start(), f.Stop())
 		}
+		// The checkers pair the ops of a fault by these names.
+		if e.Name != "kill" && e.Name != "pause" && (e.Start != "start-"+e.Name || e.Stop != "stop-"+e.Name) {
+			t.Errorf("%s starts with %s and stops with %s", e.Name, e.Start, e.Stop)
+		}
 		if e.Doc == "" || len(e.Color) != 7 {
 			t.Errorf("%s: doc %q, color %q", e.Name, e.Doc, e.Color)
 		}

@@ -43,7 +43,8 @@ func (n *network) power(quorum nemesis.Quorum) nemesis.Net {
 		slices.Sort(power.Metrics[node.Name])
 	}
 	if n.embedded != nil {
-		power.Processes, power.Links, power.Chain, power.Configs = n.embedded, n.embedded.Links(), n.embedded, n.embedded
+		power.Processes, power.Links, power.Chain = n.embedded, n.embedded.Links(), n.embedded
+		power.Configs, power.RPC = n.embedded, n.embedded
 		power.Peers = hostile{n.embedded}
 	}
 	return power

@@ -103,7 +103,7 @@ type grudgeKind struct {
 func grudgeKinds() []grudgeKind {
 	return []grudgeKind{
 		{name: "halves", doc: "two random halves that do not hear each other", min: 2, weight: 2, draw: plain(halves)},
-		{name: "one", doc: "one random node alone", min: 2, weight: 2, draw: plain(isolate(func(int) int { return 1 }))},
+		{name: "one", doc: "one random node alone", min: 2, weight: 2, draw: oneAlone},
 		{name: "majority", doc: "the largest minority (under half) apart from the majority", min: 3, weight: 2, draw: plain(isolate(minorityOf))},
 		{name: "minority-third", doc: "the most nodes that are under a third, apart from the rest: what BFT tolerates", min: 4, weight: 2, draw: plain(isolate(underThird))},
 		{name: "majorities-ring", doc: "every node hears a majority, no two hear the same one", min: 3, weight: 2, draw: plain(majoritiesRing)},
@@ -188,6 +188,15 @@ func oneWay(nodes []string, rng *rand.Rand) Grudge {
 		within := slices.Contains(side, to)
 		return within == slices.Contains(side, from) || within != deaf
 	})
+}
+
+// oneAlone cuts one node off the rest, or those that it is told to.
+func oneAlone(s scene, rng *rand.Rand) (Grudge, []string, error) {
+	side := shuffled(s.nodes, rng)[:1]
+	if len(s.only) > 0 {
+		side = s.only
+	}
+	return split(s.nodes, side), nil, nil
 }
 
 // subset cuts each node of a random subset, in a random order, off everybody.

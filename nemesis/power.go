@@ -38,8 +38,8 @@ func byPower(rule powerRule) func(scene, *rand.Rand) (Grudge, []string, error) {
 	}
 }
 
-// part is a set of nodes as bits, and their power.
-type part struct {
+// weight is a set of nodes as bits, and their power.
+type weight struct {
 	sum  int64
 	bits uint64
 }
@@ -56,13 +56,13 @@ func nearest(nodes []string, power map[string]int64, rule powerRule) []string {
 	}
 	half := len(nodes) / 2
 	left, right := sums(nodes[:half], power), sums(nodes[half:], power)
-	slices.SortStableFunc(right, func(a, b part) int { return cmp.Compare(a.sum, b.sum) })
+	slices.SortStableFunc(right, func(a, b weight) int { return cmp.Compare(a.sum, b.sum) })
 	all := uint64(1)<<len(nodes) - 1
-	best, found := part{}, false
+	best, found := weight{}, false
 	for _, l := range left {
 		// What the rule allows is everything up to a border, or from one on, so on
 		// the sorted side there is one place where it changes.
-		at, _ := slices.BinarySearchFunc(right, l.sum, func(r part, sum int64) int {
+		at, _ := slices.BinarySearchFunc(right, l.sum, func(r weight, sum int64) int {
 			if rule.allows(sum+r.sum, total) != rule.most {
 				return 1
 			}
@@ -74,12 +74,12 @@ func nearest(nodes []string, power map[string]int64, rule powerRule) []string {
 		}
 		// The nearest may be nobody or everybody; the one beside it is not.
 		for ; at >= 0 && at < len(right); at += step {
-			p := part{l.sum + right[at].sum, l.bits | right[at].bits<<half}
-			if p.bits == 0 || p.bits == all {
+			w := weight{l.sum + right[at].sum, l.bits | right[at].bits<<half}
+			if w.bits == 0 || w.bits == all {
 				continue
 			}
-			if !found || rule.most && p.sum > best.sum || !rule.most && p.sum < best.sum {
-				best, found = p, true
+			if !found || rule.most && w.sum > best.sum || !rule.most && w.sum < best.sum {
+				best, found = w, true
 			}
 			break
 		}
@@ -97,12 +97,12 @@ func nearest(nodes []string, power map[string]int64, rule powerRule) []string {
 }
 
 // sums lists the power of every subset.
-func sums(nodes []string, power map[string]int64) []part {
-	parts := []part{{}}
+func sums(nodes []string, power map[string]int64) []weight {
+	all := []weight{{}}
 	for i, n := range nodes {
-		for _, p := range parts[:len(parts):len(parts)] {
-			parts = append(parts, part{p.sum + power[n], p.bits | 1<<i})
+		for _, w := range all[:len(all):len(all)] {
+			all = append(all, weight{w.sum + power[n], w.bits | 1<<i})
 		}
 	}
-	return parts
+	return all
 }

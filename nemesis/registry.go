@@ -48,6 +48,7 @@ func Registry() []Entry {
 		restartEntry(),
 		stormEntry(),
 		throttleEntry(),
+		isolateKillEntry(),
 		configEntry(),
 		peerEntry(),
 		clockBumpEntry(),

@@ -31,12 +31,17 @@ func planPieces(ctx context.Context, net Net, rng *rand.Rand, nodes []string, fa
 	return pieces, nil
 }
 
-// together is an application of several faults at once: applied in their order,
-// undone in reverse, with the evidence of each.
+// together is an application of several faults on the same nodes, which are all
+// in force in the end. Each is seen to bite before the next is applied, because
+// what the next does would be measured with it; each is seen undone before the
+// one under it is taken back, for the same reason.
 type together struct {
-	nodes   []string
-	pieces  []piece
-	applied int // pieces whose Apply was called
+	nodes  []string
+	pieces []piece
+
+	applied int             // pieces whose Apply was called
+	bites   []history.Value // evidence of pieces, in their order
+	undone  []history.Value // of those applied; nil where it was not seen yet
 }
 
 func (t *together) Value() history.Value {
@@ -69,52 +74,76 @@ func (t *together) UndoSteps() []Step {
 }
 
 func (t *together) Apply(ctx context.Context) error {
-	for _, p := range t.pieces {
+	for i, p := range t.pieces {
 		t.applied++
+		t.undone = append(t.undone, history.Value{})
 		if err := p.app.Apply(ctx); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		if i == len(t.pieces)-1 {
+			break // Probe's
+		}
+		if err := t.probe(ctx, p); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// Probe asks for the evidence of every piece: a brownout of which only a part
-// bites is another fault.
-func (t *together) Probe(ctx context.Context) (history.Value, error) {
-	return t.gather(func(p piece) (history.Value, error) { return p.app.Probe(ctx) })
+func (t *together) probe(ctx context.Context, p piece) error {
+	v, err := p.app.Probe(ctx)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.name, err)
+	}
+	t.bites = append(t.bites, v)
+	return nil
 }
 
-// gather asks all at the same time, because they bite at the same time.
-func (t *together) gather(ask func(p piece) (history.Value, error)) (history.Value, error) {
-	values := make([]history.Value, len(t.pieces))
-	err := each(len(t.pieces), func(i int) (err error) {
-		if values[i], err = ask(t.pieces[i]); err != nil {
-			err = fmt.Errorf("%s: %w", t.pieces[i].name, err)
-		}
-		return err
-	})
-	if err != nil {
+// Probe has the evidence of every piece: a composite of which only a part bites
+// is another fault.
+func (t *together) Probe(ctx context.Context) (history.Value, error) {
+	if len(t.bites) != len(t.pieces)-1 {
+		return history.Value{}, errors.New("not all of its parts were applied")
+	}
+	if err := t.probe(ctx, t.pieces[len(t.pieces)-1]); err != nil {
 		return history.Value{}, err
 	}
+	return t.evidence(t.bites), nil
+}
+
+func (t *together) evidence(values []history.Value) history.Value {
 	var kvs []history.Value
-	for i, p := range t.pieces {
-		kvs = append(kvs, history.Text(p.name), values[i])
+	for i, v := range values {
+		kvs = append(kvs, history.Text(t.pieces[i].name), v)
 	}
-	return history.MapOf(kvs...), nil
+	return history.MapOf(kvs...)
 }
 
 // Undo goes on after an error: what can be taken back is.
 func (t *together) Undo(ctx context.Context) error {
 	var errs []error
-	for _, p := range slices.Backward(t.pieces[:t.applied]) {
-		if err := p.app.Undo(ctx); err != nil {
+	for i, p := range slices.Backward(t.pieces[:t.applied]) {
+		if !t.undone[i].IsNil() {
+			continue
+		}
+		err := p.app.Undo(ctx)
+		if err == nil {
+			t.undone[i], err = p.app.VerifyUndone(ctx)
+		}
+		if err != nil {
+			t.undone[i] = history.Value{}
 			errs = append(errs, fmt.Errorf("%s: %w", p.name, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (t *together) VerifyUndone(ctx context.Context) (history.Value, error) {
-	t.pieces = t.pieces[:t.applied] // of the others there is nothing to see
-	return t.gather(func(p piece) (history.Value, error) { return p.app.VerifyUndone(ctx) })
+// VerifyUndone has what Undo saw.
+func (t *together) VerifyUndone(context.Context) (history.Value, error) {
+	for i, v := range t.undone {
+		if v.IsNil() {
+			return history.Value{}, fmt.Errorf("%s: not seen to be undone", t.pieces[i].name)
+		}
+	}
+	return t.evidence(t.undone), nil
 }

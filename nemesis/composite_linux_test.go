@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/history"
 )
 
@@ -62,7 +63,7 @@ func TestTogether(t *testing.T) {
 // was not is left alone.
 func TestTogetherHalfApplied(t *testing.T) {
 	n, c, _ := testNet(t, 2)
-	app := pair(t, n, "n2", "pause:all", "kill:all", "pause:all")
+	app := pair(t, n, "n2", "pause:all", "partition:one", "kill:all")
 	id, _ := c.Identity("n2")
 	app.pieces[1].app = failing{app.pieces[1].app}
 	if err := app.Apply(t.Context()); !errors.Is(err, errPlanned) {
@@ -75,8 +76,8 @@ func TestTogetherHalfApplied(t *testing.T) {
 	if now, _ := c.Identity("n2"); now != id {
 		t.Error("n2 was killed")
 	}
-	if len(app.pieces) != 2 {
-		t.Errorf("%d pieces were looked at", len(app.pieces))
+	if app.applied != 2 {
+		t.Errorf("%d pieces were applied", app.applied)
 	}
 }
 
@@ -159,4 +160,32 @@ func TestIsolateKillOfOneThatDies(t *testing.T) {
 	if len(running(n)) != 3 {
 		t.Errorf("only %v run", running(n))
 	}
+}
+
+// TestBrownout: every part is measured, and each is gone afterwards.
+func TestBrownout(t *testing.T) {
+	t.Parallel()
+	n, c, proxy := testNetThat(t, 3, &children{does: "burn"})
+	id, _ := c.Identity("n2")
+	shaped := func(e link.Edge) bool { return proxy.Shaped(e) != link.Shape{} }
+	bites, healed := oneFault(t, n, "brownout:n2", func() {
+		for _, e := range proxy.Edges() {
+			shape := proxy.Shaped(e)
+			if hit := e.From == "n2" || e.To == "n2"; hit != (shape.Delay > 0) || hit != (shape.Stall > 0) {
+				t.Errorf("link %s: %v", e, shape.Features())
+			}
+		}
+		if inGroups(t, id) == "" {
+			t.Error("n2 is in no control group")
+		}
+	})
+	for _, want := range []string{`"delay" {`, `"stall" {`, `"throttle" {`} {
+		if !strings.Contains(bites.String(), want) || !strings.Contains(healed.String(), want) {
+			t.Errorf("no %s in the evidence: %s\nundone %s", want, bites, healed)
+		}
+	}
+	if slices.ContainsFunc(proxy.Edges(), shaped) {
+		t.Error("a link is still shaped")
+	}
+	untouched(t, id)
 }

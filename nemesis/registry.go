@@ -49,6 +49,7 @@ func Registry() []Entry {
 		stormEntry(),
 		throttleEntry(),
 		isolateKillEntry(),
+		brownoutEntry(),
 		configEntry(),
 		peerEntry(),
 		clockBumpEntry(),

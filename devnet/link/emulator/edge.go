@@ -52,6 +52,12 @@ func newEdge(seed uint64, from, to *node) *edge {
 // ways lists the reverse of the edge and the edge.
 func (ed *edge) ways() [2]*edge { return [2]*edge{ed.to.edges[ed.from.index], ed} }
 
+// holdsEnds reports whether the end of a connection is not news at once.
+func (ed *edge) holdsEnds() bool {
+	s := ed.state.Load().shape
+	return s.HalfOpen || s.SlowClose > 0
+}
+
 func (ed *edge) counters() link.Counters {
 	return link.Counters{
 		Bytes: ed.bytes.Load(), Dropped: ed.dropped.Load(),

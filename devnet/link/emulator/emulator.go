@@ -276,7 +276,7 @@ func (e *Emulator) change(edge link.Edge, f func(*edgeState)) error {
 
 // Reset breaks the connections between the two nodes, in both namespaces. An end
 // whose news the other direction's shape holds back stays: with SlowClose it gets
-// an RST later, with HalfOpen none.
+// an RST later, with HalfOpen none. Where both do, edge.From is told.
 func (e *Emulator) Reset(edge link.Edge) (int, error) {
 	there, err := e.find(edge)
 	if err != nil {
@@ -285,8 +285,7 @@ func (e *Emulator) Reset(edge link.Edge) (int, error) {
 	ways := there.ways()
 	broken := make(map[connection]struct{})
 	for _, news := range ways { // what the end at news.to would learn
-		s := news.state.Load().shape
-		if s.HalfOpen || s.SlowClose > 0 {
+		if news.holdsEnds() && (news == there || !there.holdsEnds()) {
 			continue // the RST that the other end's kernel sends meets its fate there
 		}
 		conns, err := news.to.room.destroy(news.to.addr, news.from.addr)

@@ -79,6 +79,7 @@ func Run(t *testing.T, start func(t *testing.T) Bed) {
 		{"Slice", slice, []link.Feature{link.FeatureSlice}},
 		{"SlowClose", slowClose, []link.Feature{link.FeatureSlowClose}},
 		{"HalfOpen", halfOpen, []link.Feature{link.FeatureHalfOpen}},
+		{"ResetWhereEndsAreHeld", resetHeld, []link.Feature{link.FeatureHalfOpen}},
 		{"ResetShare", resetShare, []link.Feature{link.FeatureReset}},
 		{"CorruptVisible", corruptVisible, []link.Feature{link.FeatureCorruptVisible}},
 		{"Loss", loss, []link.Feature{link.FeatureLoss}},

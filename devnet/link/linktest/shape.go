@@ -487,6 +487,42 @@ func halfOpen(t *testing.T, b *bench) {
 	closed(t, resetFar)
 }
 
+// resetHeld: a reset where the shape holds ends is news for one end only.
+func resetHeld(t *testing.T, b *bench) {
+	for _, shaped := range [][]link.Edge{{b.edge(0, 1)}, {b.edge(0, 1), b.edge(1, 0)}} {
+		resetHeldOn(t, b, shaped)
+	}
+}
+
+// resetHeldOn resets the first of the edges that are half-open.
+func resetHeldOn(t *testing.T, b *bench, shaped []link.Edge) {
+	e := shaped[0]
+	near, far := b.pair(t, b.Nodes[0], b.Nodes[1])
+	far2, near2 := b.pair(t, b.Nodes[1], b.Nodes[0]) // dialed from the other side
+	before := b.Link.Counters(e)
+	for _, e := range shaped {
+		b.shape(t, e, link.Shape{HalfOpen: true})
+	}
+	if n, err := b.Link.Reset(e); n != 2 || err != nil {
+		t.Errorf("reset: %d, %v, want 2", n, err)
+	}
+	wasReset(t, near)
+	wasReset(t, near2)
+	await(t, "two held ends", func() bool { return b.Link.Counters(e).HeldEnds >= before.HeldEnds+2 })
+	for _, c := range []net.Conn{far, far2} {
+		silent(t, c)
+		io.WriteString(c, "to one who has left")
+		silent(t, c)
+	}
+	for _, e := range shaped {
+		b.shape(t, e, link.Shape{})
+	}
+	io.WriteString(far, "to one who has left")
+	io.WriteString(far2, "to one who has left")
+	closed(t, far)
+	closed(t, far2)
+}
+
 func resetShare(t *testing.T, b *bench) {
 	const share, n = 0.3, 60
 	e := b.edge(0, 1)

@@ -59,6 +59,7 @@ type Net struct {
 	Configs   Configs
 	Peers     Peers
 	RPC       RPC
+	Disks     Disks
 	Quorum    Quorum
 	// Ops returns how many operations a client process has completed since the
 	// main phase began; of all processes where process is below 0. A client that

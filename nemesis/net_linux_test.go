@@ -45,6 +45,10 @@ func TestMain(m *testing.M) {
 		ownerMain()
 	case "chain":
 		chainMain()
+	case "disk-node":
+		diskNodeMain()
+	case "disk-owner":
+		diskOwnerMain()
 	}
 }
 

@@ -373,12 +373,18 @@ func nothingLeft(t *testing.T, owner devnet.Identity) {
 // standStill starts an owner and returns when it stands still at its step.
 func standStill(t *testing.T, args ownerArgs) (victim devnet.Identity, owner *exec.Cmd) {
 	t.Helper()
+	return standStillAs(t, "owner", args)
+}
+
+// standStillAs is standStill for another kind of owner.
+func standStillAs(t *testing.T, role string, args ownerArgs) (victim devnet.Identity, owner *exec.Cmd) {
+	t.Helper()
 	b, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)
 	}
 	owner = exec.Command(os.Args[0])
-	owner.Env = append(os.Environ(), roleEnv+"=owner", argsEnv+"="+string(b))
+	owner.Env = append(os.Environ(), roleEnv+"="+role, argsEnv+"="+string(b))
 	owner.Stderr = os.Stderr
 	out, err := owner.StdoutPipe()
 	if err != nil {

@@ -61,6 +61,19 @@ func Registry() []Entry {
 		rpcErrorEntry(),
 		rpcStaleEntry(),
 		rpcCorruptEntry(),
+		diskErrorEntry(),
+		diskFullEntry(),
+		diskSlowEntry(),
+		diskReadonlyEntry(),
+		diskFlipEntry(),
+		diskTornEntry(),
+		diskFillEntry(),
+		powerEntry(),
+		fileTruncateEntry(),
+		fileFlipEntry(),
+		fileDeleteEntry(),
+		wipeEntry(),
+		rollbackEntry(),
 	}
 }
 

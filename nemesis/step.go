@@ -42,6 +42,9 @@ func stepKinds() []stepKind {
 		{name: stepGroup, takeBack: takeBackGroup},
 		{name: stepClock, takeBack: takeBackClock},
 		{name: stepRPC, takeBack: takeBackRPC, afterBoot: takeBackRPC},
+		{name: stepDisk, takeBack: takeBackDisk},
+		{name: stepFiller, takeBack: takeBackFiller, afterBoot: takeBackFiller},
+		{name: stepCopy, takeBack: takeBackCopy, afterBoot: takeBackCopy},
 	}
 }
 

@@ -96,6 +96,23 @@ func (c *Canary) Read() (time.Duration, int, error) {
 	return took, flipped, nil
 }
 
+// Rewrite blanks the first block and writes it anew, and reports whether all of
+// it arrived.
+func (c *Canary) Rewrite() (whole bool, err error) {
+	buf := make([]byte, pageSize)
+	_, err = c.time(func() error {
+		if err := unix.Ftruncate(c.fd, 0); err != nil {
+			return err
+		}
+		if _, err := unix.Pwrite(c.fd, canaryBlock(), 0); err != nil {
+			return err
+		}
+		_, err := unix.Pread(c.fd, buf, 0)
+		return err
+	})
+	return bytes.Equal(buf, canaryBlock()), err
+}
+
 // Sync makes the blocks durable and returns how long it took.
 func (c *Canary) Sync() (time.Duration, error) {
 	return c.time(func() error { return unix.Fsync(c.fd) })

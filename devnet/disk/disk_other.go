@@ -33,12 +33,17 @@ func (d *Disk) Flush() error                { return errOther }
 func (d *Disk) Close() error                { return nil }
 func (d *Disk) Crash(float64) (Lost, error) { return Lost{}, errOther }
 
+func (d *Disk) Fill(string, int64) (int64, uint64, error) { return 0, 0, errOther }
+func (d *Disk) Unfill(string, uint64) error               { return errOther }
+func (d *Disk) Free() (int64, error)                      { return 0, errOther }
+
 // Canary is a file of our own on a disk.
 type Canary struct{}
 
 func (d *Disk) NewCanary() (*Canary, error)          { return nil, errOther }
 func (c *Canary) Write(int64) (time.Duration, error) { return 0, errOther }
 func (c *Canary) Read() (time.Duration, int, error)  { return 0, 0, errOther }
+func (c *Canary) Rewrite() (bool, error)             { return false, errOther }
 func (c *Canary) Sync() (time.Duration, error)       { return 0, errOther }
 func (c *Canary) Close() error                       { return nil }
 

@@ -95,11 +95,12 @@ type active struct {
 	Fault
 	seed  uint64
 	drawn [opKinds]atomic.Uint64
-	left  atomic.Int64 // bytes until the disk is full
+	left  atomic.Int64  // bytes until the disk is full
+	over  chan struct{} // closed when it is in force no more
 }
 
 func newActive(f Fault, seed, epoch uint64) *active {
-	a := &active{Fault: f, seed: mix(seed, epoch)}
+	a := &active{Fault: f, seed: mix(seed, epoch), over: make(chan struct{})}
 	a.left.Store(f.Quota)
 	return a
 }

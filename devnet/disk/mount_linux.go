@@ -118,19 +118,25 @@ func (d *Disk) Set(f Fault) error {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.fault.Store(newActive(f, d.opts.Seed, d.epoch.Add(1)))
-	d.invalidate()
+	d.replace(newActive(f, d.opts.Seed, d.epoch.Add(1)))
 	return nil
 }
 
-// Clear makes the disk sound and drops what the kernel has cached, so that
+// Clear makes the disk sound, lets go what waits for its latency, and drops what the kernel has cached, so that
 // nothing of the fault stays there. It is idempotent. What was torn stays torn.
 func (d *Disk) Clear() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.fault.Swap(nil) != nil {
-		d.invalidate()
+	if d.fault.Load() != nil {
+		d.replace(nil)
 	}
+}
+
+func (d *Disk) replace(a *active) {
+	if was := d.fault.Swap(a); was != nil {
+		close(was.over)
+	}
+	d.invalidate()
 }
 
 func (d *Disk) invalidate() {

@@ -259,6 +259,9 @@ func (s *session) enter(kind op, canary bool, file func() string) (*active, sysc
 			t := time.NewTimer(a.Latency)
 			select {
 			case <-t.C:
+			case <-a.over:
+				t.Stop()
+				return nil, fs.OK
 			case <-s.dead:
 				t.Stop()
 				return nil, syscall.EIO

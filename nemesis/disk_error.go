@@ -65,7 +65,7 @@ func (e *diskError) draw(rng *rand.Rand) (disk.Fault, []history.Value) {
 }
 
 func (*diskError) bites(ctx context.Context, _ *disk.Disk, c *disk.Canary, f disk.Fault) ([]history.Value, error) {
-	return failing(ctx, syscall.EIO, func(n int64) error {
+	return untilFails(ctx, syscall.EIO, func(n int64) error {
 		var err error
 		switch {
 		case f.Read > 0:
@@ -79,9 +79,9 @@ func (*diskError) bites(ctx context.Context, _ *disk.Disk, c *disk.Canary, f dis
 	})
 }
 
-// failing tries until it fails as it should, and at least so often that the
+// untilFails tries until it fails as it should, and at least so often that the
 // share is worth telling.
-func failing(ctx context.Context, want error, try func(n int64) error) ([]history.Value, error) {
+func untilFails(ctx context.Context, want error, try func(n int64) error) ([]history.Value, error) {
 	const enough = 20
 	failed, tried := int64(0), int64(0)
 	for ; tried < enough || failed == 0; tried++ {

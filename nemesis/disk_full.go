@@ -58,7 +58,7 @@ func (*diskFull) bites(ctx context.Context, d *disk.Disk, c *disk.Canary, f disk
 		return nil, err
 	}
 	// A block that far behind asks for more than is left, whatever the node took.
-	seen, err := failing(ctx, syscall.ENOSPC, func(int64) error {
+	seen, err := untilFails(ctx, syscall.ENOSPC, func(int64) error {
 		_, err := c.Write(f.Quota/4096 + 2)
 		return err
 	})

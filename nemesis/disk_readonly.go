@@ -29,7 +29,7 @@ func (diskReadonly) draw(*rand.Rand) (disk.Fault, []history.Value) {
 }
 
 func (diskReadonly) bites(ctx context.Context, _ *disk.Disk, c *disk.Canary, _ disk.Fault) ([]history.Value, error) {
-	return failing(ctx, syscall.EROFS, func(n int64) error {
+	return untilFails(ctx, syscall.EROFS, func(n int64) error {
 		_, err := c.Write(n % 16)
 		return err
 	})

@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/history"
 )
@@ -228,5 +230,35 @@ func TestPartitionByRole(t *testing.T) {
 	n.Only = []string{"n3"}
 	if got := nodesOf(planned(t, n, "partition:proposer", 1).Value()); !slices.Equal(got, n.Only) {
 		t.Errorf("only n3, cut off is %v", got)
+	}
+}
+
+// TestQuorumCountsTheDead: who is away by itself leaves less to be hit.
+func TestQuorumCountsTheDead(t *testing.T) {
+	n, c, _ := testNet(t, 4)
+	n.Quorum = QuorumSafe
+	if got := nodesOf(planned(t, n, "kill:subset", 1).Value()); len(got) != 1 {
+		t.Errorf("of four: %v", got)
+	}
+	id, _ := c.Identity("n4")
+	if err := devnet.Signal(id, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "n4 to end", func() bool { return !devnet.Alive(id) })
+	for _, spec := range []string{"kill:subset", "partition:one"} {
+		for seed := range uint64(8) {
+			app, err := parsed(t, spec)[0].Plan(t.Context(), n, seeded(seed))
+			switch {
+			case err == nil && spec == "partition:one":
+				// To cut the dead one off costs nothing.
+				if g := app.(*cut).grudge.describe(n.Nodes); g != "n1 n2 n3 | n4" {
+					t.Errorf("%s: %s", spec, g)
+				}
+			case err == nil:
+				t.Errorf("%s: %s", spec, app.Value())
+			case !strings.Contains(err.Error(), "quorum safe"):
+				t.Errorf("%s: %v", spec, err)
+			}
+		}
 	}
 }

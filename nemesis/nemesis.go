@@ -82,7 +82,10 @@ const (
 	// QuorumAny sets no limit: a fault may stop the chain, which is worth testing.
 	QuorumAny Quorum = "any"
 	// QuorumSafe hits less than a third of the voting power at a time, so that a
-	// BFT chain must go on.
+	// BFT chain must go on: nodes that are hit, nodes that are cut off from the
+	// rest, and nodes that do not run anyway, together. One fault is in force at a
+	// time, and the parts of a composite one are on the same nodes, so no two
+	// faults can exceed it together.
 	QuorumSafe Quorum = "safe"
 )
 

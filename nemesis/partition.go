@@ -165,7 +165,7 @@ func (p partitionFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Appl
 		var side []string
 		grudge, side, err = kind.draw(s, rng)
 		if err == nil && net.Quorum == QuorumSafe {
-			err = sparesQuorum(grudge, net.Nodes, power)
+			err = sparesQuorum(grudge, net.Nodes, away(net), power)
 		}
 		if err != nil {
 			continue

@@ -50,10 +50,7 @@ type weight struct {
 // O(2^(n/2)) time and memory for n nodes, 65,536 sums for 32; Horowitz and Sahni
 // (1974).
 func nearest(nodes []string, power map[string]int64, rule powerRule) []string {
-	var total int64
-	for _, n := range nodes {
-		total += power[n]
-	}
+	total := powerIn(nodes, power)
 	half := len(nodes) / 2
 	left, right := sums(nodes[:half], power), sums(nodes[half:], power)
 	slices.SortStableFunc(right, func(a, b weight) int { return cmp.Compare(a.sum, b.sum) })

@@ -36,13 +36,6 @@ func drawPowers(t *rapid.T) scene {
 	return s
 }
 
-func sum(nodes []string, power map[string]int64) (p int64) {
-	for _, n := range nodes {
-		p += power[n]
-	}
-	return p
-}
-
 // subsets calls visit for every set of nodes that is neither empty nor all.
 func subsets(nodes []string, visit func(side []string)) {
 	for bits := 1; bits < 1<<len(nodes)-1; bits++ {
@@ -77,10 +70,10 @@ func TestPartitionByPower(t *testing.T) {
 		delete(rules, kind.name)
 		rapid.Check(t, func(t *rapid.T) {
 			s := drawPowers(t)
-			total := sum(s.nodes, s.power)
+			total := powerIn(s.nodes, s.power)
 			best, possible := int64(-1), false
 			subsets(s.nodes, func(side []string) {
-				p := sum(side, s.power)
+				p := powerIn(side, s.power)
 				if rule.allows(p, total) && (!possible || rule.most && p > best || !rule.most && p < best) {
 					best, possible = p, true
 				}
@@ -92,7 +85,7 @@ func TestPartitionByPower(t *testing.T) {
 			if err != nil {
 				return
 			}
-			if got := sum(side, s.power); got != best {
+			if got := powerIn(side, s.power); got != best {
 				t.Fatalf("%s of %v: %v has %d, the best is %d", kind.name, s.power, side, got, best)
 			}
 			for _, to := range s.nodes {
@@ -129,13 +122,13 @@ func TestCutOff(t *testing.T) {
 		heal := func(out []string) bool {
 			return !slices.ContainsFunc(g.edges(s.nodes), func(e link.Edge) bool { return !slices.Contains(out, e.From) && !slices.Contains(out, e.To) })
 		}
-		least := sum(s.nodes, s.power)
+		least := powerIn(s.nodes, s.power)
 		if heal(nil) {
 			least = 0
 		}
 		subsets(s.nodes, func(out []string) {
 			if heal(out) {
-				least = min(least, sum(out, s.power))
+				least = min(least, powerIn(out, s.power))
 			}
 		})
 		if got := cutOff(g, s.nodes, s.power); got != least {
@@ -162,7 +155,7 @@ func TestQuorumSafePartitions(t *testing.T) {
 			t.Fatalf("cuts nothing: %s", app.Value())
 		}
 		spared := false
-		total := sum(s.nodes, s.power)
+		total := powerIn(s.nodes, s.power)
 		subsets(s.nodes, func(rest []string) {
 			for _, to := range rest {
 				for _, from := range rest {
@@ -171,7 +164,7 @@ func TestQuorumSafePartitions(t *testing.T) {
 					}
 				}
 			}
-			spared = spared || 3*sum(rest, s.power) > 2*total
+			spared = spared || 3*powerIn(rest, s.power) > 2*total
 		})
 		if !spared {
 			t.Fatalf("no quorum of %v hears each other: %s", s.power, app.Value())
@@ -189,7 +182,7 @@ func TestQuorumSafeTargets(t *testing.T) {
 		}
 		net := Net{Nodes: s.nodes, Quorum: QuorumSafe, Chain: &clockwork{nodes: s.nodes, power: s.power, block: 1e9}}
 		chosen, err := targets{kind: &kind}.draw(t.Context(), net, s.nodes, seeded(rapid.Uint64().Draw(t, "seed")))
-		if err == nil && 3*sum(chosen, s.power) >= sum(s.nodes, s.power) {
+		if err == nil && 3*powerIn(chosen, s.power) >= powerIn(s.nodes, s.power) {
 			t.Fatalf("%s chose %v of %v", kind.name, chosen, s.power)
 		}
 	})

@@ -8,28 +8,55 @@ import (
 	"strconv"
 )
 
-// underThirdOfPower drops nodes from the end until the rest have less than a
-// third of the voting power: what a BFT chain must survive.
+// underThirdOfPower drops nodes from the end until the rest, together with the
+// nodes that do not run anyway, have less than a third of the voting power: what
+// a BFT chain must survive.
 func underThirdOfPower(ctx context.Context, net Net, nodes []string) ([]string, error) {
 	power, err := powerOf(ctx, net)
 	if err != nil {
 		return nil, err
 	}
-	var total, hit int64
-	for _, p := range power {
-		total += p
-	}
+	away := away(net)
+	hit, total := powerIn(away, power), powerIn(net.Nodes, power)
 	var kept []string
 	for _, n := range nodes {
-		if 3*(hit+power[n]) < total {
-			hit += power[n]
+		p := power[n]
+		if slices.Contains(away, n) {
+			p = 0 // counted already
+		}
+		if 3*(hit+p) < total {
+			hit += p
 			kept = append(kept, n)
 		}
 	}
 	if len(kept) == 0 {
-		return nil, fmt.Errorf("quorum safe: each of %s alone has a third of the voting power or more", list(nodes))
+		return nil, fmt.Errorf("quorum safe: with any of %s a third of the voting power or more would be away (%s not running)", list(nodes), orNobody(away))
 	}
 	return kept, nil
+}
+
+// away lists the nodes that do not run, by whatever cause: they count against
+// what may be hit.
+func away(net Net) []string {
+	if net.Processes == nil {
+		return nil
+	}
+	up := names(running(net))
+	return slices.DeleteFunc(slices.Clone(net.Nodes), func(n string) bool { return slices.Contains(up, n) })
+}
+
+func orNobody(nodes []string) string {
+	if len(nodes) == 0 {
+		return "nobody"
+	}
+	return list(nodes)
+}
+
+func powerIn(nodes []string, power map[string]int64) (sum int64) {
+	for _, n := range nodes {
+		sum += power[n]
+	}
+	return sum
 }
 
 // powerOf is the voting power of each node; 1 each where the chain has no other.
@@ -50,13 +77,12 @@ func powerOf(ctx context.Context, net Net) (map[string]int64, error) {
 
 // sparesQuorum says why a grudge leaves no quorum: it does when some nodes with
 // over two thirds of the voting power still hear each other, all of them and both
-// ways. Those that have to be left out for that hold less than a third.
-func sparesQuorum(g Grudge, nodes []string, power map[string]int64) error {
-	var total int64
-	for _, n := range nodes {
-		total += power[n]
-	}
-	if out := cutOff(g, nodes, power); 3*out >= total {
+// ways. Those that have to be left out for that, the ones away among them, hold
+// less than a third.
+func sparesQuorum(g Grudge, nodes, away []string, power map[string]int64) error {
+	there := slices.DeleteFunc(slices.Clone(nodes), func(n string) bool { return slices.Contains(away, n) })
+	total := powerIn(nodes, power)
+	if out := powerIn(away, power) + cutOff(g, there, power); 3*out >= total {
 		return fmt.Errorf("quorum safe: the cut leaves out %d of %d of the voting power, a third or more", out, total)
 	}
 	return nil
@@ -69,6 +95,9 @@ func sparesQuorum(g Grudge, nodes []string, power map[string]int64) error {
 func cutOff(g Grudge, nodes []string, power map[string]int64) int64 {
 	cut := make(map[string][]string) // both ways
 	for _, e := range g.edges(nodes) {
+		if !slices.Contains(nodes, e.From) {
+			continue
+		}
 		if !slices.Contains(cut[e.From], e.To) {
 			cut[e.From] = append(cut[e.From], e.To)
 			cut[e.To] = append(cut[e.To], e.From)
@@ -121,7 +150,7 @@ func (k grudgeKind) maySpareQuorum(n int) bool {
 	s.proposer = s.nodes[0]
 	for seed := range uint64(planTries) {
 		g, _, err := k.draw(s, rand.New(rand.NewPCG(seed, 0)))
-		if err == nil && sparesQuorum(g, s.nodes, s.power) == nil {
+		if err == nil && sparesQuorum(g, s.nodes, nil, s.power) == nil {
 			return true
 		}
 	}

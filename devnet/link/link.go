@@ -4,9 +4,11 @@
 // hold the others.
 //
 // Guarantees: Cut and Heal are in force when they return; every byte is counted
-// either as delivered or as dropped. Package linktest holds every mechanism to
-// the contract of Link. Cost of the proxy: two copies a byte and one goroutine a
-// direction; tens of nodes, not thousands.
+// either as delivered or as dropped, except those of a connection that breaks or
+// closes. Package linktest holds every mechanism to the contract of Link. Cost of
+// the proxy: two copies a byte and one goroutine a direction, one more of each
+// where a shape holds bytes, and at most 16 MiB held a direction of a connection;
+// tens of nodes, not thousands.
 //
 // It is not for RPC and metrics: watching a node must work during a cut.
 package link

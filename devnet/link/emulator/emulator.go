@@ -9,7 +9,7 @@
 // nodes send does not repeat. The namespaces have no names: they and the devices
 // vanish with this process, however it ends, and with the processes in them.
 //
-// Bounds: up to 250 nodes. A frame costs about 5 µs of a core, an idle node
+// Bounds: up to 250 nodes. A frame costs some 10 µs of a core, an idle node
 // nothing; an edge holds back at most 16 MiB. Delays are kept to some 0.1 ms on a
 // machine with a core to spare; Counters.Late says what they were.
 //
@@ -137,11 +137,7 @@ func (e *Emulator) start(subnet netip.Prefix) error {
 	}
 	for _, name := range e.names {
 		n := e.nodes[name]
-		e.wg.Add(1)
-		onThread(func() {
-			defer e.wg.Done()
-			n.run(e.queue)
-		})
+		e.wg.Go(func() { n.run(e.queue) })
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -25,7 +26,8 @@ const (
 // long as it exists: sockets are born there, and so are processes, which their
 // Pdeathsig would kill with the thread that started them.
 type room struct {
-	tap    int
+	tap    *os.File // the device's other end
+	fd     int      // the same, for writing: that never waits
 	routes *netlink.Handle
 	work   chan func()
 
@@ -62,7 +64,7 @@ func onThread(f func()) {
 
 // newRoom makes the namespace of the node with that index among peers.
 func newRoom(index int, peers []peer, bits int) (*room, error) {
-	r := &room{tap: -1, work: make(chan func()), gone: make(chan struct{}), left: make(chan struct{})}
+	r := &room{work: make(chan func()), gone: make(chan struct{}), left: make(chan struct{})}
 	ready := make(chan error)
 	onThread(func() {
 		defer close(r.left)
@@ -104,9 +106,10 @@ func (r *room) furnish(index int, peers []peer, bits int) error {
 		}
 	}
 	var err error
-	if r.tap, err = openTAP(); err != nil {
+	if r.fd, err = openTAP(); err != nil {
 		return err
 	}
+	r.tap = os.NewFile(uintptr(r.fd), device) // only now can it be polled
 	if r.routes, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
 		return fmt.Errorf("netlink: %w", err)
 	}
@@ -164,7 +167,7 @@ func (r *room) enter() error {
 // openTAP makes the device in the namespace of the calling thread.
 func openTAP() (int, error) {
 	const path = "/dev/net/tun"
-	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(path, unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.ENXIO):
 		return -1, fmt.Errorf("%s: %w: load the kernel module tun (modprobe tun), or give the container this device", path, err)
@@ -211,25 +214,21 @@ func (r *room) do(f func()) error {
 
 // read waits for a frame that the node sends; an error is the end of its device.
 func (r *room) read(b []byte) (int, error) {
-	for {
-		n, err := unix.Read(r.tap, b)
-		if err != unix.EINTR {
-			return n, err
-		}
-	}
+	return r.tap.Read(b)
 }
 
 // write gives the node a frame.
 func (r *room) write(frame []byte) error {
-	_, err := unix.Write(r.tap, frame)
+	_, err := unix.Write(r.fd, frame)
 	return err
 }
 
-// close ends the device, which wakes its reader, and the thread.
+// close ends the device, its reader and the thread.
 func (r *room) close() error {
 	var err error
 	r.once.Do(func() {
 		close(r.gone)
+		r.tap.SetReadDeadline(time.Unix(1, 0)) // a read under way ends
 		var eth netlink.Link
 		if eth, err = r.routes.LinkByName(device); err == nil {
 			err = r.routes.LinkDel(eth)
@@ -244,9 +243,8 @@ func (r *room) close() error {
 
 // release closes the descriptors; it is for when the reader has ended.
 func (r *room) release() {
-	if r.tap >= 0 {
-		unix.Close(r.tap)
-		r.tap = -1
+	if r.tap != nil {
+		r.tap.Close()
 	}
 	if r.routes != nil {
 		r.routes.Close()

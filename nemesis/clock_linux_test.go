@@ -160,7 +160,7 @@ func off(want time.Duration) func(t *testing.T, evidence history.Value, r clock.
 }
 
 // TestClockOfOneThatRestarts: the next incarnation is set off as well, a target that
-// stays away has nothing to undo.
+// stays away is started when its clock would be right.
 func TestClockOfOneThatRestarts(t *testing.T) {
 	needClock(t)
 	for _, restarts := range []bool{true, false} {
@@ -194,14 +194,18 @@ func TestClockOfOneThatRestarts(t *testing.T) {
 				t.Fatalf("outcome %+v, %v", out, err)
 			}
 			evidence := r.ops[3].Value.String()
-			want := ":gone true"
+			want := ":ready true"
 			if restarts {
 				want = ":set-again 1"
 			}
 			if !strings.Contains(evidence, want) {
 				t.Errorf("evidence %s", evidence)
 			}
-			for _, v := range running(n) {
+			up := running(n)
+			if len(up) != 1 {
+				t.Errorf("running: %v", up)
+			}
+			for _, v := range up {
 				if _, missing, err := clean(v); missing != "" || err != nil {
 					t.Errorf("afterwards: %s, %v", missing, err)
 				}

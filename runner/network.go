@@ -44,7 +44,7 @@ func (n *network) power(quorum nemesis.Quorum) nemesis.Net {
 	}
 	if n.embedded != nil {
 		power.Processes, power.Links, power.Chain = n.embedded, n.embedded.Links(), n.embedded
-		power.Configs, power.RPC = n.embedded, n.embedded
+		power.Configs, power.RPC, power.Disks = n.embedded, n.embedded, n.embedded
 		power.Peers = hostile{n.embedded}
 	}
 	return power

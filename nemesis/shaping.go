@@ -230,10 +230,13 @@ func counters(links link.Link, edges []link.Edge) map[link.Edge]link.Counters {
 // plus adds two edges' counters; Late is that of the later.
 func plus(a, b link.Counters) link.Counters { return combine(a, b, 1) }
 
-// since is a minus an earlier b. Late is not a sum: it stays that of a.
+// since is a minus an earlier b. Late is no sum but the most ever: 0 when it was
+// not exceeded since.
 func since(a, b link.Counters) link.Counters {
 	c := combine(a, b, -1)
-	c.Late = a.Late
+	if a.Late == b.Late {
+		c.Late = 0
+	}
 	return c
 }
 
@@ -275,9 +278,10 @@ func countersOf(c link.Counters) []history.Value {
 		}
 	}
 	if c.Held > 0 {
-		kvs = append(kvs,
-			history.Keyword("mean-held-ms"), milliseconds((c.HeldTime / time.Duration(c.Held)).Round(time.Microsecond)),
-			history.Keyword("latest-ms"), milliseconds(c.Late.Round(time.Microsecond)))
+		kvs = append(kvs, history.Keyword("mean-held-ms"), milliseconds((c.HeldTime / time.Duration(c.Held)).Round(time.Microsecond)))
+	}
+	if c.Late > 0 {
+		kvs = append(kvs, history.Keyword("latest-ms"), milliseconds(c.Late.Round(time.Microsecond)))
 	}
 	return kvs
 }

@@ -211,6 +211,8 @@ type cut struct {
 
 func (c *cut) Value() history.Value { return history.MapOf(c.parts()...) }
 
+func (c *cut) brief() string { return c.kind + ": " + c.grudge.describe(c.net.Nodes) }
+
 func (c *cut) parts() []history.Value {
 	kvs := []history.Value{history.Keyword("grudge"), history.Keyword(c.kind)}
 	if c.side != nil {

@@ -164,11 +164,14 @@ func (s *Scheduled) moment(when *trigger) *trigger {
 
 // Encode renders the schedule as the JSON that DecodeSchedule reads.
 func (s *Schedule) Encode() []byte {
-	text, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return nil // not reached: nothing in a Schedule can fail to be marshalled
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false) // a trigger may have > in it
+	if e.Encode(s) != nil {
+		return nil // not reached: nothing in a Schedule can fail to be encoded
 	}
-	return append(text, '\n')
+	return text.Bytes()
 }
 
 // write replaces the file as a whole, so that a reader, or a run that is cut

@@ -234,8 +234,13 @@ func steps(kind string, vs []victim) []Step {
 
 // brief names the targets of an application for a line of the log.
 func brief(app Application) string {
-	if c, ok := app.(*cut); ok {
-		return c.kind + ": " + c.grudge.describe(c.net.Nodes)
+	switch a := app.(type) {
+	case *cut:
+		return a.brief()
+	case *flapping:
+		return a.brief()
+	case *swizzling:
+		return a.kind + ": " + strings.Join(a.clog, " ")
 	}
 	v := app.Value()
 	if nodes := nodesOf(v); len(nodes) > 0 {

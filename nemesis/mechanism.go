@@ -36,6 +36,7 @@ func Mechanisms() []Mechanism {
 		diskMechanism(),
 		{Name: "link proxy", Doc: "TCP proxies between the nodes, no privileges", Probe: func() error { return nil }},
 		{Name: "link emulator", Doc: "a network namespace for each node, frames switched by jepgo", Probe: emulator.Probe},
+		helperMechanism(),
 		groupMechanism(cgroup.CPU, "limit the processor time of single nodes"),
 		groupMechanism(cgroup.Memory, "limit the memory of single nodes"),
 		groupMechanism(cgroup.Freezer, "freeze single nodes"),

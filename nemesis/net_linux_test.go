@@ -27,9 +27,13 @@ const (
 	roleEnv = "NEMESIS_TEST_ROLE"
 	argsEnv = "NEMESIS_TEST_ARGS"
 	doesEnv = "NEMESIS_TEST_DOES" // what nodes do beside, joined by commas
+	dirEnv  = "NEMESIS_TEST_DIR"  // where nodes keep their files
 )
 
 func TestMain(m *testing.M) {
+	if Helper(os.Args[1:]) {
+		return
+	}
 	if len(os.Args) == 4 && os.Args[1] == GuardianCommand {
 		if err := Guard(context.Background(), os.Args[3], os.Stdin, slog.New(slog.NewTextHandler(os.Stderr, nil))); err != nil {
 			os.Exit(1)
@@ -38,7 +42,7 @@ func TestMain(m *testing.M) {
 	}
 	switch os.Getenv(roleEnv) {
 	case "":
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
 	case "node":
 		nodeMain()
 	case "owner":
@@ -50,6 +54,17 @@ func TestMain(m *testing.M) {
 	case "disk-owner":
 		diskOwnerMain()
 	}
+}
+
+// runTests gives the nodes a directory, which goes with the tests.
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "nemesis")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv(dirEnv, dir)
+	return m.Run()
 }
 
 // nodeMain is one node: it talks to its peers all the time and answers on its
@@ -108,6 +123,8 @@ func nodeMain() {
 			signal.Ignore(syscall.SIGTERM)
 		case "grow":
 			go grow()
+		case "store":
+			go store()
 		}
 	}
 	os.Stdin.Read(make([]byte, 1))
@@ -123,6 +140,21 @@ func grow() {
 		}
 		kept[n%len(kept)] = b
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// store writes to the disk all the time, so that up to 64 MiB of it are in memory.
+func store() {
+	f, err := os.CreateTemp(os.Getenv(dirEnv), "store")
+	if err != nil {
+		panic(err)
+	}
+	for b, n := make([]byte, 256<<10), int64(0); ; n++ {
+		if n%256 == 0 {
+			f.Truncate(0)
+		}
+		f.WriteAt(b, n%256*int64(len(b)))
+		f.Sync()
 	}
 }
 

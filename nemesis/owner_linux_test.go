@@ -20,6 +20,7 @@ import (
 	"github.com/jepgo/jepgo/devnet/cgroup"
 	"github.com/jepgo/jepgo/devnet/clock"
 	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/devnet/load"
 	"github.com/jepgo/jepgo/history"
 )
 
@@ -30,6 +31,7 @@ type ownerArgs struct {
 	Step   string
 	Target devnet.Identity // a process that outlives the owner; none: one that dies with it
 	Guard  bool            // with a guardian
+	Does   string          // of one that dies with the owner: see doesEnv
 }
 
 // Steps of a fault's life, between any two writes of the ledger and any two acts.
@@ -89,7 +91,7 @@ func ownedNet(args ownerArgs) (Net, devnet.Identity) {
 	case strings.HasPrefix(args.Fault, "rpc-"):
 		return ownedRPC(), devnet.Identity{}
 	case args.Fault != "partition:one" && args.Fault != "delay:10ms:n1":
-		l := &lone{spawn: spawner()}
+		l := &lone{spawn: spawner(), does: args.Does}
 		id, err := l.Start(context.Background(), "n1")
 		if err != nil {
 			panic(err)
@@ -125,6 +127,7 @@ func ownedNet(args ownerArgs) (Net, devnet.Identity) {
 // that dies with this process.
 type lone struct {
 	id    devnet.Identity
+	does  string
 	spawn func(*exec.Cmd) error
 	ended chan struct{}
 }
@@ -155,7 +158,7 @@ func (l *lone) Start(context.Context, string) (devnet.Identity, error) {
 	}
 	defer file.Close()
 	cmd.ExtraFiles = []*os.File{file, file}
-	cmd.Env = append(os.Environ(), roleEnv+"=node", argsEnv+"=[]")
+	cmd.Env = append(os.Environ(), roleEnv+"=node", argsEnv+"=[]", doesEnv+"="+l.does)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if _, err := cmd.StdinPipe(); err != nil {
 		return devnet.Identity{}, err
@@ -236,25 +239,34 @@ func TestHealAfterOwnerKilled(t *testing.T) {
 	for _, c := range []struct {
 		fault string
 		does  string // of a target that outlives the owner; "": it dies with it
+		dies  string // of one that dies with it
+		slow  bool   // only the steps at which it may leave something
 	}{
-		{"pause:all", "tick"},
-		{"pause:all:freeze", "tick"},
-		{"throttle:all:5%", "burn"},
-		{"clock-bump:all:1h", "tick"},
-		{"kill:all", ""},
-		{"stop:all", ""},
-		{"restart:all", ""},
-		{"storm:all:20ms", ""},
-		{"partition:one", ""},
-		{"delay:10ms:n1", ""},
-		{"rpc-drop:all:request:100%", ""},
+		{fault: "pause:all", does: "tick"},
+		{fault: "pause:all:freeze", does: "tick"},
+		{fault: "throttle:all:5%", does: "burn"},
+		{fault: "clock-bump:all:1h", does: "tick"},
+		{fault: "burn:all:20%", does: "tick", slow: true},
+		{fault: "io-throttle:all:256KiB", does: "store", slow: true},
+		{fault: "memory-cap:all", dies: "grow", slow: true},
+		{fault: "memory-pressure:all", dies: "store", slow: true},
+		{fault: "kill:all"},
+		{fault: "stop:all"},
+		{fault: "restart:all"},
+		{fault: "storm:all:20ms"},
+		{fault: "partition:one"},
+		{fault: "delay:10ms:n1"},
+		{fault: "rpc-drop:all:request:100%"},
 	} {
 		for i, step := range ownerSteps() {
+			if c.slow && (step == "before add" || step == "before done" || step == "after done") {
+				continue
+			}
 			t.Run(c.fault+" "+step, func(t *testing.T) {
 				possibleHere(t, c.fault)
 				t.Parallel()
 				dir := t.TempDir()
-				args := ownerArgs{Ledger: filepath.Join(dir, LedgerName), Fault: c.fault, Step: step}
+				args := ownerArgs{Ledger: filepath.Join(dir, LedgerName), Fault: c.fault, Step: step, Does: c.dies}
 				if c.does != "" {
 					args.Target = loner(t, c.does)
 				}
@@ -367,6 +379,14 @@ func nothingLeft(t *testing.T, owner devnet.Identity) {
 		if g.Mark.Owner == owner {
 			t.Errorf("left %s", g.Path)
 		}
+	}
+	helpers, err := load.Leftovers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range helpers {
+		// What the kernel was told to kill may still be on its way out.
+		wait(t, "helper "+id.String()+" to end", func() bool { return !devnet.Alive(id) })
 	}
 }
 

@@ -45,6 +45,7 @@ func stepKinds() []stepKind {
 		{name: stepDisk, takeBack: takeBackDisk},
 		{name: stepFiller, takeBack: takeBackFiller, afterBoot: takeBackFiller},
 		{name: stepCopy, takeBack: takeBackCopy, afterBoot: takeBackCopy},
+		{name: stepHelper, takeBack: takeBackHelper},
 	}
 }
 

@@ -10,10 +10,16 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jepgo/jepgo/cmd/cli"
+	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/usage"
 )
 
-func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+func main() {
+	if nemesis.Helper(os.Args[1:]) {
+		return
+	}
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
 
 func run(args []string, stdout, stderr io.Writer) int {
 	return cli.Run(context.Background(), newRoot(), args, stdout, stderr)

@@ -126,7 +126,8 @@ func (d *disconnection) VerifyUndone(ctx context.Context) (history.Value, error)
 		for e, n := range d.broken {
 			back := link.Edge{From: e.To, To: e.From}
 			counted := d.was[e].Connections+d.was[back].Connections > 0
-			dialed := f.last[e].Connections + f.last[back].Connections - d.at[e].Connections - d.at[back].Connections
+			// Since before the resets: a node may dial anew before the last of them.
+			dialed := f.last[e].Connections + f.last[back].Connections - d.was[e].Connections - d.was[back].Connections
 			if n > 0 && counted && dialed == 0 && nodeRuns(d.net, e.From) && nodeRuns(d.net, e.To) {
 				return fmt.Sprintf("link %s: nobody has dialed anew", e), nil
 			}

@@ -100,11 +100,10 @@ func NewBalancer(listen string, targets []string, policy Policy, seed uint64) (*
 		ErrorHandler: b.fail,
 	}
 	b.server = newServer(b.ctx, http.HandlerFunc(b.serve))
-	b.server.ConnContext = func(ctx context.Context, _ net.Conn) context.Context {
-		if b.policy == Sticky {
-			return context.WithValue(ctx, seatKey{}, b.turn.Add(1)-1)
+	if withConn := b.server.ConnContext; policy == Sticky {
+		b.server.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(withConn(ctx, c), seatKey{}, b.turn.Add(1)-1)
 		}
-		return ctx
 	}
 	b.visitors.wg.Go(func() { b.server.Serve(ln) })
 	return b, nil
@@ -127,6 +126,7 @@ func (b *Balancer) serve(w http.ResponseWriter, r *http.Request) {
 		vanish()
 	}
 	defer b.visitors.leave()
+	defer endUpgraded(b.ctx, r)()
 	// Small bodies are read first, so that they can go to the next node.
 	if body, all := receive(w, r); all && len(body) > 0 {
 		replaceBody(r, body)

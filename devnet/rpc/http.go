@@ -63,6 +63,7 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		vanish()
 	}
 	defer p.visitors.leave()
+	defer endUpgraded(p.ctx, r)()
 	if websocket.IsWebSocketUpgrade(r) {
 		p.serveWS(w, r)
 		return

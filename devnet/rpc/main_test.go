@@ -2,7 +2,6 @@ package rpc_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -161,12 +160,6 @@ func still(t *testing.T, was int) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-}
-
-func timeout(t *testing.T, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), d)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 func rule(t *testing.T, p *rpc.Proxy, i int) rpc.RuleCounters {

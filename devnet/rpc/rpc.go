@@ -156,8 +156,22 @@ func newServer(ctx context.Context, h http.Handler) *http.Server {
 	return &http.Server{
 		Handler: h, ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout,
 		BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 		ErrorLog:    silent(),
 	}
+}
+
+// connKey is where the context of a request has its connection.
+type connKey struct{}
+
+// endUpgraded closes the connection of a request with ctx, also when it has been
+// upgraded to another protocol, and the server has let go of it; stop ends that.
+func endUpgraded(ctx context.Context, r *http.Request) (stop func() bool) {
+	conn, ok := r.Context().Value(connKey{}).(net.Conn)
+	if !ok || r.Header.Get("Upgrade") == "" {
+		return func() bool { return false }
+	}
+	return context.AfterFunc(ctx, func() { conn.Close() })
 }
 
 // silent is the log of what clients do wrong, which is their affair.

@@ -133,6 +133,20 @@ func (n *Network) reap(node *node, p *process, cmd *exec.Cmd) {
 	}
 }
 
+// Ended says how that incarnation of the node ended; ok is false while it runs,
+// and when it is not the newest.
+func (n *Network) Ended(name string, id devnet.Identity) (state string, ok bool) {
+	node, err := n.find(name)
+	if err != nil {
+		return "", false
+	}
+	p := node.process.Load()
+	if p == nil || p.id != id || !p.ended() {
+		return "", false
+	}
+	return p.end.String(), true
+}
+
 // Signal sends sig to the node's present incarnation.
 func (n *Network) Signal(name string, sig syscall.Signal) error {
 	node, err := n.find(name)

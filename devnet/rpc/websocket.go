@@ -15,44 +15,11 @@ import (
 )
 
 const (
-	writeTimeout = 30 * time.Second // for a peer to take a message
-	maxWaiting   = 256              // requests of one connection that wait for a rule at a time
-	maxPending   = 4096             // requests of one connection with rules to their answers
-	maxHeld      = 1024             // notifications of one connection that are held back
-	closeBusy    = websocket.CloseTryAgainLater
+	maxWaiting = 256  // requests of one connection that wait for a rule at a time
+	maxPending = 4096 // requests of one connection with rules to their answers
+	maxHeld    = 1024 // notifications of one connection that are held back
+	closeBusy  = websocket.CloseTryAgainLater
 )
-
-// peer is one end of a session. Messages are written whole, by anybody.
-type peer struct {
-	conn *websocket.Conn
-	mu   sync.Mutex
-}
-
-func (p *peer) send(kind int, message []byte) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
-	return p.conn.WriteMessage(kind, message)
-}
-
-// stream sends a message that is too large to be looked at.
-func (p *peer) stream(kind int, message io.Reader) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.conn.SetWriteDeadline(time.Now().Add(2 * writeTimeout))
-	w, err := p.conn.NextWriter(kind)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(w, message); err != nil {
-		return err // without the message's end, which the peer must not see
-	}
-	return w.Close()
-}
-
-func (p *peer) control(kind int, data []byte) error {
-	return p.conn.WriteControl(kind, data, time.Now().Add(writeTimeout))
-}
 
 // session is one WebSocket connection through the proxy.
 type session struct {

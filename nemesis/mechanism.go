@@ -35,6 +35,7 @@ func Mechanisms() []Mechanism {
 		{Name: "signals", Doc: "kill, pause and the like, to processes of the same user", Probe: func() error { return nil }},
 		diskMechanism(),
 		{Name: "link proxy", Doc: "TCP proxies between the nodes, no privileges", Probe: func() error { return nil }},
+		{Name: "rpc proxy", Doc: "JSON-RPC proxies before the nodes, no privileges", Probe: func() error { return nil }},
 		{Name: "link emulator", Doc: "a network namespace for each node, frames switched by jepgo", Probe: emulator.Probe},
 		helperMechanism(),
 		groupMechanism(cgroup.CPU, "limit the processor time of single nodes"),

@@ -18,19 +18,15 @@
 package emulator
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/devnet/link/netns"
 )
-
-// maxNodes keeps the neighbour tables and threads within reason.
-const maxNodes = 250
 
 // Options describe the links that New opens.
 type Options struct {
@@ -43,53 +39,38 @@ type Options struct {
 
 // Emulator is a Link that moves frames between network namespaces.
 type Emulator struct {
+	*inside
 	names []string
 	nodes map[string]*node
 	order []link.Edge
 	edges map[link.Edge]*edge
 	queue *queue
-
-	ctx    context.Context // ended by Close
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	wg    sync.WaitGroup
 
 	once     sync.Once // of Close
 	closeErr error
-
-	mu     sync.Mutex // guards what follows
-	closed bool
-	open   map[io.Closer]struct{} // listeners of forwarders, and their connections
 }
+
+// inside holds what reaches into the namespaces.
+type inside = netns.Inside
 
 var _ link.Link = (*Emulator)(nil)
 
 // New makes the namespaces and joins them, nothing cut. Its errors are those of
 // Probe where this machine cannot.
 func New(opts Options) (*Emulator, error) {
-	subnet := opts.Subnet
-	if !subnet.IsValid() {
-		subnet = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, 0, 0}), 16)
-	}
-	subnet = subnet.Masked()
-	if n := len(opts.Nodes); n == 0 || n > maxNodes {
-		return nil, fmt.Errorf("links of %d nodes: expected 1 to %d", n, maxNodes)
-	}
-	if !subnet.Addr().Is4() || subnet.Bits() > 30 || 1<<(32-subnet.Bits())-2 < len(opts.Nodes) {
-		return nil, fmt.Errorf("subnet %s: expected one of IPv4 with room for %d nodes", subnet, len(opts.Nodes))
+	in, err := netns.New(opts.Nodes, opts.Subnet)
+	if err != nil {
+		return nil, err
 	}
 	e := &Emulator{
-		names: slices.Clone(opts.Nodes),
-		nodes: make(map[string]*node),
-		edges: make(map[link.Edge]*edge),
-		open:  make(map[io.Closer]struct{}),
+		inside: in,
+		names:  slices.Clone(opts.Nodes),
+		nodes:  make(map[string]*node),
+		edges:  make(map[link.Edge]*edge),
 	}
-	addr := subnet.Addr()
 	for i, name := range e.names {
-		if slices.Contains(e.names[:i], name) {
-			return nil, fmt.Errorf("node %q: named twice, expected different names", name)
-		}
-		addr = addr.Next()
-		e.nodes[name] = &node{name: name, index: i, addr: addr}
+		e.nodes[name] = &node{name: name, index: i, addr: in.Addr(name)}
 	}
 	for _, from := range e.names {
 		for _, to := range e.names {
@@ -103,8 +84,7 @@ func New(opts Options) (*Emulator, error) {
 			e.nodes[from].edges = append(e.nodes[from].edges, ed)
 		}
 	}
-	e.ctx, e.cancel = context.WithCancel(context.Background())
-	if err := e.start(subnet); err != nil {
+	if err := e.start(); err != nil {
 		e.Close()
 		return nil, err
 	}
@@ -112,28 +92,25 @@ func New(opts Options) (*Emulator, error) {
 }
 
 // start makes what the kernel holds, and sets the frames going.
-func (e *Emulator) start(subnet netip.Prefix) error {
+func (e *Emulator) start() error {
 	a, err := newAlarm()
 	if err != nil {
 		return fmt.Errorf("links: timer: %w", err)
 	}
 	e.queue = newQueue(a)
 	e.wg.Add(1)
-	onThread(func() {
+	netns.OnThread(func() {
 		defer e.wg.Done()
 		preferThread()
 		e.queue.run()
 	})
-	var peers []peer
+	peers, bits := e.Peers()
 	for _, name := range e.names {
 		n := e.nodes[name]
-		peers = append(peers, peer{n.addr, n.mac()})
-	}
-	for _, name := range e.names {
-		n := e.nodes[name]
-		if n.room, err = newRoom(n.index, peers, subnet.Bits()); err != nil {
+		if n.room, err = newRoom(n.index, peers, bits); err != nil {
 			return fmt.Errorf("node %s: %w", name, err)
 		}
+		e.Settle(name, n.room.Room)
 	}
 	for _, name := range e.names {
 		n := e.nodes[name]
@@ -153,13 +130,7 @@ func (e *Emulator) Close() error {
 }
 
 func (e *Emulator) close() error {
-	e.mu.Lock()
-	e.closed = true
-	for c := range e.open {
-		c.Close()
-	}
-	e.mu.Unlock()
-	e.cancel()
+	e.Shut()
 	errs := make([]error, len(e.names))
 	var rooms sync.WaitGroup // together: the kernel takes its time for each
 	for i, name := range e.names {
@@ -172,6 +143,7 @@ func (e *Emulator) close() error {
 		e.queue.close()
 	}
 	e.wg.Wait()
+	e.Wait()
 	// Only now does nobody use the descriptors any more.
 	for _, name := range e.names {
 		if r := e.nodes[name].room; r != nil {
@@ -182,16 +154,6 @@ func (e *Emulator) close() error {
 		e.queue.alarm.release()
 	}
 	return errors.Join(errs...)
-}
-
-// Addr is the address of the node in its namespace; the zero Addr for an unknown
-// node.
-func (e *Emulator) Addr(node string) netip.Addr {
-	n := e.nodes[node]
-	if n == nil {
-		return netip.Addr{}
-	}
-	return n.addr
 }
 
 // Edges lists every ordered pair of nodes, in the order of the nodes.
@@ -279,18 +241,18 @@ func (e *Emulator) Reset(edge link.Edge) (int, error) {
 		return 0, err
 	}
 	ways := there.ways()
-	broken := make(map[connection]struct{})
+	broken := make(map[netns.Connection]struct{})
 	for _, news := range ways { // what the end at news.to would learn
 		if news.holdsEnds() && (news == there || !there.holdsEnds()) {
 			continue // the RST that the other end's kernel sends meets its fate there
 		}
-		conns, err := news.to.room.destroy(news.to.addr, news.from.addr)
+		conns, err := news.to.room.Destroy(news.to.addr, news.from.addr)
 		if err != nil {
 			return len(broken), fmt.Errorf("reset %s: %w", edge, err)
 		}
 		for _, c := range conns {
 			if news == there {
-				c = connection{c.remote, c.local}
+				c = netns.Connection{Local: c.Remote, Remote: c.Local}
 			}
 			if _, again := broken[c]; !again {
 				broken[c] = struct{}{}
@@ -301,23 +263,12 @@ func (e *Emulator) Reset(edge link.Edge) (int, error) {
 	return len(broken), nil
 }
 
-// connection is one of TCP, as seen from one of its ends.
-type connection struct{ local, remote netip.AddrPort }
-
 func (e *Emulator) find(edge link.Edge) (*edge, error) {
 	ed := e.edges[edge]
 	if ed == nil {
 		return nil, fmt.Errorf("edge %q: no such link, expected two different nodes of %q", edge, e.names)
 	}
 	return ed, nil
-}
-
-func (e *Emulator) node(name string) (*node, error) {
-	n := e.nodes[name]
-	if n == nil {
-		return nil, fmt.Errorf("node %q: no such node, expected one of %q", name, e.names)
-	}
-	return n, nil
 }
 
 // Features of the emulator.

@@ -20,11 +20,6 @@ type node struct {
 	pass atomic.Uint64
 }
 
-// A MAC address ends in the node's index.
-func (n *node) mac() [6]byte {
-	return [6]byte{2, 0, 0, 0, byte(n.index >> 8), byte(n.index)}
-}
-
 // run moves the frames that the node sends until its device is gone.
 func (n *node) run(q *queue) {
 	buf := make([]byte, maxFrame)

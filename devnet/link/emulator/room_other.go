@@ -3,12 +3,12 @@
 package emulator
 
 import (
-	"context"
 	"errors"
 	"net"
-	"net/netip"
 	"os/exec"
 	"time"
+
+	"github.com/jepgo/jepgo/devnet/link/netns"
 )
 
 var errLinux = errors.New("emulated links: they need network namespaces, which only Linux has")
@@ -16,12 +16,7 @@ var errLinux = errors.New("emulated links: they need network namespaces, which o
 // Probe returns why this machine cannot make an Emulator.
 func Probe() error { return errLinux }
 
-type room struct{}
-
-type peer struct {
-	addr netip.Addr
-	mac  [6]byte
-}
+type room struct{ *netns.Room }
 
 type alarm struct{}
 
@@ -31,17 +26,13 @@ func (*alarm) set(time.Duration) {}
 func (*alarm) wait()             {}
 func (*alarm) release()          {}
 
-func onThread(f func()) { go f() }
-func preferThread()     {}
+func preferThread() {}
 
-func newRoom(int, []peer, int) (*room, error)                        { return nil, errLinux }
-func (*room) do(func()) error                                        { return net.ErrClosed }
-func (*room) read([]byte) (int, error)                               { return 0, net.ErrClosed }
-func (*room) write([]byte) error                                     { return net.ErrClosed }
-func (*room) close() error                                           { return nil }
-func (*room) release()                                               {}
-func (*room) destroy(_, _ netip.Addr) ([]connection, error)          { return nil, net.ErrClosed }
-func (*room) dial(context.Context, netip.AddrPort) (net.Conn, error) { return nil, net.ErrClosed }
+func newRoom(int, []netns.Peer, int) (*room, error) { return nil, errLinux }
+func (*room) read([]byte) (int, error)              { return 0, net.ErrClosed }
+func (*room) write([]byte) error                    { return net.ErrClosed }
+func (*room) close() error                          { return nil }
+func (*room) release()                              {}
 
 // InUserNamespace changes nothing: Probe tells why.
 func InUserNamespace(*exec.Cmd) {}

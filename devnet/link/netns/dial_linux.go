@@ -1,4 +1,4 @@
-package emulator
+package netns
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dial makes a socket on the thread in the namespace, and waits for its connection
-// elsewhere: the thread serves others meanwhile.
-func (r *room) dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+// Dial connects from inside the namespace. It makes the socket on the thread there,
+// and waits for the connection elsewhere: the thread serves others meanwhile.
+func (r *Room) Dial(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
 	fd := -1
 	var err error
-	if closed := r.do(func() {
+	if closed := r.Do(func() {
 		fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	}); closed != nil {
 		return nil, closed

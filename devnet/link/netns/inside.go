@@ -1,4 +1,4 @@
-package emulator
+package netns
 
 import (
 	"context"
@@ -13,14 +13,14 @@ import (
 
 // Start starts cmd inside the node's namespace, as cmd.Start does. The thread that
 // starts it lives until Close, so that a Pdeathsig kills the process when this
-// one or the Emulator ends, and not before.
-func (e *Emulator) Start(node string, cmd *exec.Cmd) error {
-	n, err := e.node(node)
+// process or the links end, and not before.
+func (in *Inside) Start(node string, cmd *exec.Cmd) error {
+	n, err := in.place(node)
 	if err != nil {
 		return err
 	}
 	var started error
-	if err := n.room.do(func() { started = cmd.Start() }); err != nil {
+	if err := n.room.Do(func() { started = cmd.Start() }); err != nil {
 		return fmt.Errorf("node %s: %w", node, err)
 	}
 	return started
@@ -28,28 +28,28 @@ func (e *Emulator) Start(node string, cmd *exec.Cmd) error {
 
 // Listen listens for TCP inside the node's namespace, at an address with a literal
 // IP. The caller closes the listener.
-func (e *Emulator) Listen(node, addr string) (net.Listener, error) {
-	n, ap, err := e.place(node, addr)
+func (in *Inside) Listen(node, addr string) (net.Listener, error) {
+	n, ap, err := in.target(node, addr)
 	if err != nil {
 		return nil, err
 	}
 	var ln net.Listener
 	var failed error
-	if err := n.room.do(func() { ln, failed = net.Listen("tcp4", ap.String()) }); err != nil {
+	if err := n.room.Do(func() { ln, failed = net.Listen("tcp4", ap.String()) }); err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, err)
 	}
 	return ln, failed
 }
 
 // ListenPacket listens for UDP inside the node's namespace, as Listen does for TCP.
-func (e *Emulator) ListenPacket(node, addr string) (net.PacketConn, error) {
-	n, ap, err := e.place(node, addr)
+func (in *Inside) ListenPacket(node, addr string) (net.PacketConn, error) {
+	n, ap, err := in.target(node, addr)
 	if err != nil {
 		return nil, err
 	}
 	var c net.PacketConn
 	var failed error
-	if err := n.room.do(func() { c, failed = net.ListenPacket("udp4", ap.String()) }); err != nil {
+	if err := n.room.Do(func() { c, failed = net.ListenPacket("udp4", ap.String()) }); err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, err)
 	}
 	return c, failed
@@ -58,20 +58,20 @@ func (e *Emulator) ListenPacket(node, addr string) (net.PacketConn, error) {
 // Dial connects over TCP from inside the node's namespace to an address with a
 // literal IP: 127.0.0.1 there is the node itself, and other nodes are behind its
 // links. The caller closes the connection.
-func (e *Emulator) Dial(ctx context.Context, node, addr string) (net.Conn, error) {
-	n, ap, err := e.place(node, addr)
+func (in *Inside) Dial(ctx context.Context, node, addr string) (net.Conn, error) {
+	n, ap, err := in.target(node, addr)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := n.room.dial(ctx, ap)
+	conn, err := n.room.Dial(ctx, ap)
 	if err != nil {
 		return nil, fmt.Errorf("dial %s inside node %s: %w", ap, node, err)
 	}
 	return conn, nil
 }
 
-func (e *Emulator) place(node, addr string) (*node, netip.AddrPort, error) {
-	n, err := e.node(node)
+func (in *Inside) target(node, addr string) (*place, netip.AddrPort, error) {
+	n, err := in.place(node)
 	if err != nil {
 		return nil, netip.AddrPort{}, err
 	}
@@ -93,43 +93,43 @@ const (
 // is reached whatever happens to the links. Nobody listening inside looks like a
 // connection that is reset at once. It returns where it listens, until Close. An
 // idle forwarder costs nothing, a connection two goroutines and a splice.
-func (e *Emulator) Forward(node, hostListen, addr string) (net.Addr, error) {
-	if _, _, err := e.place(node, addr); err != nil {
+func (in *Inside) Forward(node, hostListen, addr string) (net.Addr, error) {
+	if _, _, err := in.target(node, addr); err != nil {
 		return nil, err
 	}
 	ln, err := net.Listen("tcp", hostListen)
 	if err != nil {
 		return nil, fmt.Errorf("forward to node %s: %w", node, err)
 	}
-	if !e.enrol(ln) {
+	if !in.enrol(ln) {
 		return nil, fmt.Errorf("forward to node %s: %w", node, net.ErrClosed)
 	}
 	go func() {
-		defer e.dismiss(ln)
-		e.forward(ln, node, addr)
+		defer in.dismiss(ln)
+		in.forward(ln, node, addr)
 	}()
 	return ln.Addr(), nil
 }
 
 // forward takes the connections of one listener until it is closed.
-func (e *Emulator) forward(ln net.Listener, node, addr string) {
+func (in *Inside) forward(ln net.Listener, node, addr string) {
 	places := make(chan struct{}, maxForwarded)
 	for {
 		select {
 		case places <- struct{}{}:
-		case <-e.ctx.Done():
+		case <-in.ctx.Done():
 			return
 		}
 		near, err := ln.Accept()
 		switch {
 		case err == nil:
-			if !e.enrol(near) {
+			if !in.enrol(near) {
 				return
 			}
 			go func() {
 				defer func() { <-places }()
-				defer e.dismiss(near)
-				e.join(near.(*net.TCPConn), node, addr)
+				defer in.dismiss(near)
+				in.join(near.(*net.TCPConn), node, addr)
 			}()
 		case errors.Is(err, net.ErrClosed):
 			return
@@ -137,7 +137,7 @@ func (e *Emulator) forward(ln net.Listener, node, addr string) {
 			// Out of file descriptors, most likely: let some be closed.
 			<-places
 			select {
-			case <-e.ctx.Done():
+			case <-in.ctx.Done():
 				return
 			case <-time.After(10 * time.Millisecond):
 			}
@@ -146,19 +146,19 @@ func (e *Emulator) forward(ln net.Listener, node, addr string) {
 }
 
 // join carries one connection until both of its directions have ended.
-func (e *Emulator) join(near *net.TCPConn, node, addr string) {
-	ctx, cancel := context.WithTimeout(e.ctx, forwardTimeout)
-	conn, err := e.Dial(ctx, node, addr)
+func (in *Inside) join(near *net.TCPConn, node, addr string) {
+	ctx, cancel := context.WithTimeout(in.ctx, forwardTimeout)
+	conn, err := in.Dial(ctx, node, addr)
 	cancel()
 	if err != nil {
 		near.SetLinger(0)
 		return
 	}
 	far := conn.(*net.TCPConn)
-	if !e.enrol(far) {
+	if !in.enrol(far) {
 		return
 	}
-	defer e.dismiss(far)
+	defer in.dismiss(far)
 	back := make(chan struct{})
 	go func() {
 		defer close(back)
@@ -183,22 +183,22 @@ func pump(dst, src *net.TCPConn) {
 
 // enrol has Close close c and wait for its dismissal; when that has begun already,
 // it closes c and is false.
-func (e *Emulator) enrol(c io.Closer) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
+func (in *Inside) enrol(c io.Closer) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed {
 		c.Close()
 		return false
 	}
-	e.open[c] = struct{}{}
-	e.wg.Add(1)
+	in.open[c] = struct{}{}
+	in.wg.Add(1)
 	return true
 }
 
-func (e *Emulator) dismiss(c io.Closer) {
-	defer e.wg.Done()
+func (in *Inside) dismiss(c io.Closer) {
+	defer in.wg.Done()
 	c.Close()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.open, c)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	delete(in.open, c)
 }

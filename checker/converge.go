@@ -50,6 +50,13 @@ func (c converge) Check(ctx context.Context, h *history.History) Result {
 	return r
 }
 
+// forked is whether the nodes were seen with different blocks at one height.
+func forked(v history.Value) bool {
+	field, _ := v.Field("forked")
+	yes, _ := field.Flag()
+	return yes
+}
+
 func heads(v history.Value) string {
 	field, _ := v.Field("heads")
 	elems := field.Elems()
@@ -62,8 +69,10 @@ func heads(v history.Value) string {
 	switch {
 	case len(parts) == 0:
 		return "heads unknown"
-	case level:
+	case level && forked(v):
 		return strings.Join(parts, ", ") + ", with different blocks"
+	case level:
+		return strings.Join(parts, ", ") + ", and no block follows"
 	}
 	return strings.Join(parts, ", ")
 }

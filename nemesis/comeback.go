@@ -73,6 +73,27 @@ func comeback(ctx context.Context, net Net, v victim, restart bool) []history.Va
 	return kvs
 }
 
+// advances waits until the node has a block more. CometBFT for one keeps a write
+// error of its log for good: it answers, is not behind, and never votes again.
+func advances(ctx context.Context, net Net, node string) error {
+	if net.Chain == nil {
+		return nil
+	}
+	had, asked := uint64(0), false
+	return await(ctx, look, func() (string, error) {
+		now, err := net.Chain.Height(ctx, node)
+		switch {
+		case err != nil:
+			return err.Error(), nil
+		case !asked:
+			had, asked = now, true
+		case now > had:
+			return "", nil
+		}
+		return fmt.Sprintf("stays at block %d, although it is ready", now), nil
+	})
+}
+
 // ready waits for a part of the time that is left.
 func ready(ctx context.Context, net Net, node string, share float64) error {
 	limit := 30 * time.Second
@@ -95,6 +116,9 @@ func ready(ctx context.Context, net Net, node string, share float64) error {
 		})
 	}()
 	err := net.Processes.Ready(ctx, node)
+	if err == nil {
+		err = advances(ctx, net, node)
+	}
 	cancel()
 	<-watched
 	select {

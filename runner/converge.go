@@ -75,6 +75,7 @@ func (t *test) converge(ctx context.Context) error {
 	}
 	return t.journal.note("converge", history.MapOf(
 		history.Keyword("converged"), history.Flag(converged),
+		history.Keyword("forked"), history.Flag(forked),
 		history.Keyword("bound"), history.Int(int64(convergeBound)),
 		history.Keyword("took"), history.Int(int64(took)),
 		history.Keyword("heads"), history.MapOf(kvs...)))

@@ -67,6 +67,16 @@ func (t *test) live(ctx context.Context, stop <-chan struct{}) (err error) {
 		return fmt.Errorf("setup: %w", err)
 	}
 	t.begun = true
+	watch, leave := context.WithCancel(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		t.watchNodes(watch)
+	}()
+	defer func() {
+		leave()
+		<-watched
+	}()
 	if err := t.load(ctx, early); err != nil {
 		return err
 	}
@@ -160,7 +170,6 @@ func (t *test) load(ctx, early context.Context) error {
 	var wg sync.WaitGroup
 	var faults, healing error
 	wg.Go(func() { faults = t.nemesis(load) })
-	wg.Go(func() { t.watchNodes(load) })
 	wg.Go(func() {
 		select {
 		case <-load.Done():

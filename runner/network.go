@@ -141,7 +141,8 @@ func (t *test) watchNodes(ctx context.Context) {
 			if exit.Signal == syscall.SIGKILL || exit.Code == 0 {
 				level = slog.LevelDebug // as the nemesis does it
 			}
-			t.log.Log(ctx, level, "node process ended", "node", exit.Node, "state", exit.State, "log", exit.Tail)
+			t.log.Log(ctx, level, "node process ended", "node", exit.Node, "state", exit.State, "log", exit.Log)
+			t.log.Debug("the last lines of its log", "node", exit.Node, "tail", exit.Tail)
 			if err := t.journal.note("exit", history.MapOf(
 				history.Keyword("node"), history.Text(exit.Node),
 				history.Keyword("state"), history.Text(exit.State))); err != nil {

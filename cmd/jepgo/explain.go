@@ -58,7 +58,10 @@ a name, list what there is.`,
 
 // explain joins what every registry says of the name.
 func explain(name string) (string, error) {
-	base, _, _ := strings.Cut(name, ":")
+	base := name
+	if at := strings.IndexAny(name, ":@+"); at >= 0 {
+		base = name[:at]
+	}
 	var parts []string
 	for _, t := range topics() {
 		if t.name != name && !(t.kind == kindFault && t.name == base) {
@@ -89,6 +92,7 @@ func topics() []topic {
 	for _, l := range nemesis.LinkMechanisms() {
 		ts = append(ts, topic{"link", l, func() (string, error) { return explainLink(l) }})
 	}
+	ts = append(ts, topic{"trigger", "triggers", func() (string, error) { return strings.Join(nemesis.Triggers(), "\n"), nil }})
 	for _, w := range workloads.All() {
 		ts = append(ts, topic{"workload", w.Name, func() (string, error) { return w.Doc, nil }})
 	}
@@ -113,6 +117,7 @@ func faultTopic(name, spelled string) topic {
 		if len(e.Specs) > 0 {
 			fmt.Fprintf(&b, "After a colon, in any order: %s.\n", strings.Join(e.Specs, "; "))
 		}
+		fmt.Fprintf(&b, "After @, when it starts, and after +, how long it stays: %s@height=50+10s. jepgo explain triggers lists the moments.\n", name)
 		fmt.Fprintf(&b, "In the history: %s and %s.\n", f.Start(), f.Stop())
 		if e.Irreversible {
 			b.WriteString("It destroys what no undo brings back: only with --allow-irreversible, and never part of all.\n")

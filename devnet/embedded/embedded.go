@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,6 +109,7 @@ type Exit struct {
 	State   string         // how it ended, for people: "signal: killed", "exit status 1"
 	Signal  syscall.Signal // the signal that ended it; 0 when it exited by itself
 	Code    int            // exit status when it exited by itself, else -1
+	Log     string         // its log file
 	Tail    string         // the last lines that this incarnation logged
 }
 
@@ -146,7 +148,9 @@ func diskPath(dir, node string) string   { return filepath.Join(dir, node, diskD
 func logPath(dir, node string) string    { return filepath.Join(dir, node, logFile) }
 
 // RunValidator is the hidden subcommand "validator --config PATH": it runs one
-// validator in this process until ctx ends.
+// validator in this process until ctx ends. One whose data directory is empty,
+// because a fault has wiped it, begins from the genesis, as its operator would
+// have it do.
 func RunValidator(ctx context.Context, config string) error {
 	if err := supported(); err != nil {
 		return err
@@ -154,6 +158,11 @@ func RunValidator(ctx context.Context, config string) error {
 	cfg, err := validator.ReadConfig(config)
 	if err != nil {
 		return err
+	}
+	if left, err := os.ReadDir(cfg.Dir); err == nil && len(left) == 0 {
+		if err := validator.Init(cfg); err != nil {
+			return err
+		}
 	}
 	return validator.Run(ctx, cfg)
 }

@@ -86,6 +86,9 @@ func (n *Network) Start(ctx context.Context, name string) (devnet.Identity, erro
 			return devnet.Identity{}, fmt.Errorf("node %s: process %s has not ended: %w", name, old.id, ctx.Err())
 		}
 	}
+	if d := n.disks[name]; d != nil && !d.Mounted() {
+		return devnet.Identity{}, fmt.Errorf("node %s: its disk %q is not mounted", name, d.Dir())
+	}
 	p, cmd, err := n.spawn(node)
 	if err != nil {
 		return devnet.Identity{}, fmt.Errorf("node %s: %w", name, err)
@@ -126,7 +129,7 @@ func (n *Network) reap(node *node, p *process, cmd *exec.Cmd) {
 	if n.closing.Load() {
 		return
 	}
-	exit := Exit{Node: node.Name, Process: p.id, State: p.end.String(), Signal: signalOf(p.end), Code: p.end.ExitCode(), Tail: tail(node.Log, p.log)}
+	exit := Exit{Node: node.Name, Process: p.id, State: p.end.String(), Signal: signalOf(p.end), Code: p.end.ExitCode(), Log: node.Log, Tail: tail(node.Log, p.log)}
 	select {
 	case n.exits <- exit:
 	default:

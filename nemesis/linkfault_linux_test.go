@@ -286,7 +286,7 @@ func TestHalfApplied(t *testing.T) {
 func TestLinkFaultsOutOfReach(t *testing.T) {
 	r := reach(4)
 	for spec, want := range map[string]string{
-		"loss":            `nemesis "loss": links of this kind do nothing of the sort (loss); expected --link emulator`,
+		"loss":            `nemesis "loss": links of this kind do nothing of the sort (loss); expected --link emulator or --link kernel`,
 		"loss:bursty":     `nemesis "loss:bursty": links of this kind do nothing of the sort (burst); expected --link emulator`,
 		"corrupt":         `nemesis "corrupt": links of this kind do nothing of the sort (corrupt); expected --link emulator`,
 		"duplicate:n1":    `nemesis "duplicate:n1": links of this kind do nothing of the sort (duplicate); expected --link emulator`,

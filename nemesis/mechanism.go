@@ -8,6 +8,7 @@ import (
 	"github.com/jepgo/jepgo/devnet/cgroup"
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/emulator"
+	"github.com/jepgo/jepgo/devnet/link/kernel"
 )
 
 // Mechanism is one way to break things, which works on some machines.
@@ -37,6 +38,7 @@ func Mechanisms() []Mechanism {
 		{Name: "link proxy", Doc: "TCP proxies between the nodes, no privileges", Probe: func() error { return nil }},
 		{Name: "rpc proxy", Doc: "JSON-RPC proxies before the nodes, no privileges", Probe: func() error { return nil }},
 		{Name: "link emulator", Doc: "a network namespace for each node, frames switched by jepgo", Probe: emulator.Probe},
+		{Name: "link kernel", Doc: "a network namespace for each node, packets carried and lost by the kernel", Probe: kernel.Probe},
 		helperMechanism(),
 		groupMechanism(cgroup.CPU, "limit the processor time of single nodes"),
 		groupMechanism(cgroup.Memory, "limit the memory of single nodes"),
@@ -77,6 +79,8 @@ func LinkFeatures(mechanism string) ([]link.Support, error) {
 		return link.ProxyFeatures(), nil
 	case LinkEmulator:
 		return emulator.Features(), nil
+	case LinkKernel:
+		return kernel.Features(), nil
 	}
 	return nil, fmt.Errorf("links %q: unknown; expected one of %s", mechanism, list(LinkMechanisms()))
 }
@@ -85,16 +89,20 @@ func LinkFeatures(mechanism string) ([]link.Support, error) {
 const (
 	LinkProxy    = "proxy"
 	LinkEmulator = "emulator"
+	LinkKernel   = "kernel"
 )
 
 // LinkMechanisms lists them.
-func LinkMechanisms() []string { return []string{LinkProxy, LinkEmulator} }
+func LinkMechanisms() []string { return []string{LinkProxy, LinkEmulator, LinkKernel} }
 
 // ProbeLinks returns nil when links of that mechanism can be made here, else
 // what is missing and how to get it.
 func ProbeLinks(mechanism string) error {
-	if mechanism == LinkEmulator {
+	switch mechanism {
+	case LinkEmulator:
 		return emulator.Probe()
+	case LinkKernel:
+		return kernel.Probe()
 	}
 	return nil
 }

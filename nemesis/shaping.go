@@ -277,7 +277,7 @@ func countersOf(c link.Counters) []history.Value {
 			kvs = append(kvs, history.Keyword(n.name), history.Int(n.count))
 		}
 	}
-	if c.Held > 0 {
+	if c.HeldTime > 0 && c.Held > 0 {
 		kvs = append(kvs, history.Keyword("mean-held-ms"), milliseconds((c.HeldTime / time.Duration(c.Held)).Round(time.Microsecond)))
 	}
 	if c.Late > 0 {

@@ -4,22 +4,25 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"os/exec"
 	"slices"
 
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/emulator"
+	"github.com/jepgo/jepgo/devnet/link/kernel"
 )
 
 // Mechanisms of links, as Options.Link names them.
 const (
 	LinkProxy    = "proxy"    // TCP proxies in this process
 	LinkEmulator = "emulator" // a network namespace a node, frames switched in this process
+	LinkKernel   = "kernel"   // the same, packets carried by the kernel
 )
 
 // Links lists the mechanisms.
-func Links() []string { return []string{LinkProxy, LinkEmulator} }
+func Links() []string { return []string{LinkProxy, LinkEmulator, LinkKernel} }
 
 // wires are the links between the validators, and the ways that lead past them.
 type wires interface {
@@ -44,7 +47,13 @@ func newWires(mechanism string, names []string, subnet Subnet, seed uint64, spaw
 	case "", LinkProxy:
 		w, err = newStreets(names, subnet, seed, spawn)
 	case LinkEmulator:
-		w, err = newRooms(names, subnet, seed)
+		w, err = furnish(names, subnet, func() (spaces, error) {
+			return emulator.New(emulator.Options{Nodes: names, Seed: seed})
+		})
+	case LinkKernel:
+		w, err = furnish(names, subnet, func() (spaces, error) {
+			return kernel.New(kernel.Options{Nodes: names})
+		})
 	default:
 		err = fmt.Errorf("links %q: unknown, expected one of %q", mechanism, Links())
 	}
@@ -83,28 +92,38 @@ func (s *streets) reach(ctx context.Context, node, protocol string) (net.Conn, e
 	return d.DialContext(ctx, "tcp", p2pOf(s.listen(slices.Index(s.names, node)), protocol))
 }
 
+// spaces are links between network namespaces, one a node.
+type spaces interface {
+	link.Link
+	Addr(node string) netip.Addr
+	Start(node string, cmd *exec.Cmd) error
+	Dial(ctx context.Context, node, addr string) (net.Conn, error)
+	Forward(node, hostListen, addr string) (net.Addr, error)
+	Close() error
+}
+
 // rooms are network namespaces. What is not peer-to-peer stays on the loopback
 // device of the node's namespace, and is reached through forwarders that listen
 // where the node itself would without namespaces.
 type rooms struct {
-	*emulator.Emulator
+	spaces
 	names []string
 }
 
-func newRooms(names []string, subnet Subnet, seed uint64) (*rooms, error) {
-	e, err := emulator.New(emulator.Options{Nodes: names, Seed: seed})
+func furnish(names []string, subnet Subnet, open func() (spaces, error)) (*rooms, error) {
+	s, err := open()
 	if err != nil {
 		return nil, err
 	}
-	r := &rooms{e, names}
+	r := &rooms{s, names}
 	for i, name := range names {
 		outside, inside := subnet.listen(i), r.listen(i)
 		for from, to := range map[string]string{
 			outside.HTTP: inside.HTTP, outside.WS: inside.WS, outside.GethMetrics: inside.GethMetrics,
 			outside.CometMetrics: inside.CometMetrics, outside.CometRPC: inside.CometRPC,
 		} {
-			if _, err := e.Forward(name, from, to); err != nil {
-				e.Close()
+			if _, err := s.Forward(name, from, to); err != nil {
+				s.Close()
 				return nil, err
 			}
 		}

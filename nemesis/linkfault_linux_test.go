@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/emulator"
+	"github.com/jepgo/jepgo/devnet/link/kernel"
 )
 
 // plannedLink is one application of a fault, not yet applied.
@@ -303,6 +305,15 @@ func TestLinkFaultsOutOfReach(t *testing.T) {
 	}
 }
 
+// spaces are links between network namespaces.
+type spaces interface {
+	link.Link
+	Addr(node string) netip.Addr
+	Listen(node, addr string) (net.Listener, error)
+	Dial(ctx context.Context, node, addr string) (net.Conn, error)
+	Close() error
+}
+
 // TestPacketFaults takes each link fault through its life on real frames.
 func TestPacketFaults(t *testing.T) {
 	if err := emulator.Probe(); err != nil {
@@ -314,6 +325,27 @@ func TestPacketFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	packetFaults(t, nodes, links,
+		"delay:30ms:all", "jitter:10ms:n1", "loss:10%:n2", "loss:bursty:10%:n1", "duplicate:20%:n1", "reorder:20%:20ms:n2",
+		"corrupt:10%:n3", "corrupt:visible:10%:n3", "bandwidth:200kbit:n1", "slow-close:500ms:n2", "half-open:n3", "reset:5%:n2", "disconnect:n1")
+}
+
+// TestKernelFaults does the same where the kernel carries the packets.
+func TestKernelFaults(t *testing.T) {
+	if err := kernel.Probe(); err != nil {
+		t.Skipf("THE KERNEL OF THIS MACHINE CANNOT MAKE LINKS, so nothing was tested: %v", err)
+	}
+	t.Parallel()
+	nodes := []string{"n1", "n2", "n3"}
+	links, err := kernel.New(kernel.Options{Nodes: nodes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	packetFaults(t, nodes, links, "loss:10%:n2", "bandwidth:20kbit:n1", "reset:5%:n2", "disconnect:n1")
+}
+
+// packetFaults closes the links.
+func packetFaults(t *testing.T, nodes []string, links spaces, specs ...string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	defer func() {
@@ -347,10 +379,8 @@ func TestPacketFaults(t *testing.T) {
 		wait(t, "bytes on "+e.String(), func() bool { return links.Counters(e).Bytes > 0 })
 	}
 	network := Net{Nodes: nodes, Links: links}
-	for _, spec := range []string{
-		"delay:30ms:all", "jitter:10ms:n1", "loss:10%:n2", "loss:bursty:10%:n1", "duplicate:20%:n1", "reorder:20%:20ms:n2",
-		"corrupt:10%:n3", "corrupt:visible:10%:n3", "bandwidth:200kbit:n1", "slow-close:500ms:n2", "half-open:n3", "reset:5%:n2", "disconnect:n1",
-	} {
+	for _, spec := range specs {
+
 		t.Run(spec, func(t *testing.T) {
 			app := plannedLink(t, network, spec)
 			appliedLink(t, app)

@@ -1,7 +1,7 @@
 // Package kernel is a link.Link whose links are the kernel's own: each node lives
 // in a network namespace, its device eth0 is a veth whose other end is a port of a
 // bridge in a namespace for all, and what an edge does to its packets is rules of
-// nftables in the receiver's namespace and a class of HTB on the sender's device.
+// nftables in the receiver's namespace and a TBF on the sender's device.
 // No byte passes through this process.
 //
 // Guarantees: Cut, Heal and Shape are in force when they return. Nothing of it is in
@@ -183,9 +183,9 @@ func (l *Links) Shaped(e link.Edge) link.Shape {
 }
 
 // Counters returns the evidence for one edge, as the kernel counts it; all zero for
-// an unknown edge, and what was read last after Close. Held is how often the line
-// of a rate was found busy, which is at most how many packets waited; for how long
-// they did the kernel does not say. A SYN that is sent again counts again.
+// an unknown edge, and what was read last after Close. Held is how often a
+// packet found the line of a rate busy, and at most how many there were; for how long
+// they waited the kernel does not say. A SYN that is sent again counts again.
 func (l *Links) Counters(e link.Edge) link.Counters {
 	ed := l.edges[e]
 	if ed == nil {
@@ -231,6 +231,14 @@ func (l *Links) change(e link.Edge, f func(*edge)) error {
 	if err != nil {
 		return err
 	}
+	if err := ed.change(f); err != nil {
+		return fmt.Errorf("link %s: %w", e, err)
+	}
+	settle() // also where nothing changed: who did may not have returned yet
+	return nil
+}
+
+func (ed *edge) change(f func(*edge)) error {
 	ed.mu.Lock()
 	defer ed.mu.Unlock()
 	was, cut := ed.shape, ed.cut
@@ -241,7 +249,7 @@ func (l *Links) change(e link.Edge, f func(*edge)) error {
 	if err := enforce(ed, was.Rate); err != nil {
 		rate := ed.shape.Rate
 		ed.shape, ed.cut = was, cut
-		return fmt.Errorf("link %s: %w", e, errors.Join(err, enforce(ed, rate)))
+		return errors.Join(err, enforce(ed, rate))
 	}
 	return nil
 }
@@ -312,7 +320,7 @@ func (l *Links) Features() []link.Support { return Features() }
 func Features() []link.Support {
 	return []link.Support{
 		{Feature: link.FeatureCut, Semantics: "every packet is lost, by a rule of nftables where it would be received; TCP sends again after the heal, so connections outlive a cut of some 15 s, and dials in it time out"},
-		{Feature: link.FeatureRate, Semantics: "packets leave the sender's device one by one at the rate (HTB), headers counted; the sender's TCP is held up with them, of other packets 1000 may wait and more are lost"},
+		{Feature: link.FeatureRate, Semantics: "packets leave the sender's device one by one at the rate (TBF), headers counted; a quarter of a second of them (at least 64 KiB) may wait, more are lost"},
 		{Feature: link.FeatureLoss, Semantics: "packets are lost independently of each other, drawn by the kernel: neither seeded nor repeatable"},
 		{Feature: link.FeatureReset, Semantics: "the packet is lost and its sockets are destroyed in both namespaces, within milliseconds, which read ECONNABORTED or ECONNRESET; drawn by the kernel: neither seeded nor repeatable"},
 	}

@@ -107,9 +107,6 @@ func newRoom(h *hub, index int, peers []netns.Peer, bits int, logged func(netns.
 		if err := in.Join(index, peers, bits); err != nil {
 			return err
 		}
-		if err := in.Routes.LinkSetTxQLen(eth, waiting); err != nil {
-			return fmt.Errorf("device: %w", err)
-		}
 		r.line = &line{routes: in.Routes, device: eth.Attrs().Index, classes: make(map[int]struct{}), past: make(map[int]lineTally)}
 		return nil
 	})
@@ -155,12 +152,7 @@ func enforce(ed *edge, was int64) error {
 			return err
 		}
 	}
-	err := ed.to.room.table.set(ed.from.index, rules{cut: ed.cut, loss: ed.shape.Loss, reset: ed.shape.Reset})
-	if err != nil {
-		return err
-	}
-	settle()
-	return nil
+	return ed.to.room.table.set(ed.from.index, rules{cut: ed.cut, loss: ed.shape.Loss, reset: ed.shape.Reset})
 }
 
 // settle returns when no packet is under way any more that met the rules of before.

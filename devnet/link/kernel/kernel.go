@@ -14,6 +14,12 @@
 // uses the old rules any more, some 20 ms. Which packets are lost is drawn by the
 // kernel: neither seeded nor repeatable.
 //
+// Attach puts rules of the same kind into the namespace of a process that somebody
+// else started.
+//
+// A rate costs a line "non-work-conserving" in the kernel's log: HTB says so of the
+// TBF below it, which does no harm.
+//
 // It is not for delay, jitter, duplicates, reordering and corruption: of what netem,
 // where a kernel has it, held back and for how long there are no counters, so that
 // nothing would prove it; the emulator is for those. Nor for IPv6, which is off in

@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		ownerMain()
 	case "host":
 		os.Exit(hostMain())
+	case "attacher":
+		attacherMain()
 	default:
 		panic("no such role: " + role)
 	}

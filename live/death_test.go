@@ -35,18 +35,23 @@ func start(t *testing.T, dir string, lines int, args ...string) (*exec.Cmd, *byt
 }
 
 // TestKillMinusNine kills jepgo at random moments of a run under all faults: no
-// node survives, what is left can be healed, read and judged.
+// node survives, the machine is soon as before without anybody's help, and what
+// is left can be read and judged.
 func TestKillMinusNine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 9))
 	for range *rounds {
 		dir := t.TempDir()
+		before := snapshot(t)
 		lines := rng.IntN(3000)
-		cmd, _ := start(t, dir, lines, "--nemesis", "partition,kill,pause", "--nemesis-interval", "2s", "--time", "5m")
+		cmd, _ := start(t, dir, lines, "--nemesis", "all", "--nemesis-interval", "2s", "--time", "5m")
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		cmd.Wait()
+		dead := time.Now()
 		eventually(t, time.Minute, "all node processes end", func() bool { return len(validators(t, dir)) == 0 })
+		eventually(t, time.Minute, "the machine is as before", func() bool { return len(changes(t, before)) == 0 })
+		t.Logf("nothing left after %v", time.Since(dead).Round(time.Millisecond))
 		if r := jepgo(t, dir, "heal"); r.status != 0 {
 			t.Errorf("after %d lines: jepgo heal: %s", lines, r)
 		}

@@ -77,18 +77,28 @@ func stopped(t *testing.T) []string {
 	return found
 }
 
-// untouched checks that the machine is as it was.
-func untouched(t *testing.T, before []string) {
+// changes lists how the machine differs from before.
+func changes(t *testing.T, before []string) []string {
 	t.Helper()
+	var diff []string
 	after := snapshot(t)
 	for _, line := range after {
 		if !slices.Contains(before, line) {
-			t.Errorf("left on the machine: %s", line)
+			diff = append(diff, "left on the machine: "+line)
 		}
 	}
 	for _, line := range before {
 		if !slices.Contains(after, line) {
-			t.Errorf("gone from the machine: %s", line)
+			diff = append(diff, "gone from the machine: "+line)
 		}
+	}
+	return diff
+}
+
+// untouched checks that the machine is as it was.
+func untouched(t *testing.T, before []string) {
+	t.Helper()
+	for _, line := range changes(t, before) {
+		t.Error(line)
 	}
 }

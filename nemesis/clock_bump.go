@@ -30,7 +30,7 @@ func clockBumpEntry() Entry {
 			f.asked, what = ":"+by.String(), fmt.Sprintf("by %v", by)
 		}
 		f.explain = "Lets the clocks of nodes jump " + what + ", and jump back at the end. " +
-			"It bites when each clock, read as the node itself sees it, is off by what was asked for within 1 ms. " +
+			"It bites when each clock, read as the node itself sees it, is off by what was asked for within 1 ms, or when a node ends of it. " +
 			"It is undone when the vDSO of each node is byte for byte as it was and its clock reads right within 1 ms."
 		f.draw = func(rng *rand.Rand) motion {
 			by := by

@@ -33,7 +33,7 @@ func clockDriftEntry() Entry {
 			f.asked, what = ":"+text, "by "+text
 		}
 		f.explain = "Lets the clocks of nodes go fast or slow " + what + ", so that they are off more and more, and jump back at the end. " +
-			"It bites when each clock, read twice as the node itself sees it, is off by what the rate makes it at that moment, within 0.1 ms, and further than before. " +
+			"It bites when each clock, read twice as the node itself sees it, is off by what the rate makes it at that moment, within 0.1 ms, and further than before, or when a node ends of it. " +
 			"It is undone when the vDSO of each node is byte for byte as it was and its clock reads right within 1 ms."
 		f.draw = func(rng *rand.Rand) motion {
 			ppm := ppm

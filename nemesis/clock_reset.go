@@ -37,7 +37,7 @@ func clockResetEntry() Entry {
 			f.asked += ":hold=" + hold.String()
 		}
 		f.explain = fmt.Sprintf("Lets the clocks of nodes jump by %s and sets them right after %v, once, as after a bad time server: what a node made of the wrong time meets the true one. ", what, hold) +
-			"It bites when each clock, read as the node itself sees it, was found off by what was asked for, and then right, within 1 ms. " +
+			"It bites when each clock, read as the node itself sees it, was found off by what was asked for, and then right, within 1 ms, or when a node ends of it. " +
 			"It is undone when the vDSO of each node is byte for byte as it was and its clock reads right within 1 ms."
 		f.draw = func(rng *rand.Rand) motion {
 			by := by

@@ -33,7 +33,7 @@ func clockStrobeEntry() Entry {
 			f.asked, often = f.asked+":period="+period.String(), period.String()
 		}
 		f.explain = "Lets the clocks of nodes jump by " + what + " and back again, every " + often + ", drawn each time where not given. " +
-			"It bites when each clock, read as the node itself sees it, was found off by what was asked for and right again, two times at least, each within 1 ms. " +
+			"It bites when each clock, read as the node itself sees it, was found off by what was asked for and right again, two times at least, each within 1 ms, or when a node ends of it. " +
 			"It is undone when the vDSO of each node is byte for byte as it was and its clock reads right within 1 ms."
 		f.draw = func(rng *rand.Rand) motion {
 			by, period := by, period

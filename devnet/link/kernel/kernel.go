@@ -1,8 +1,8 @@
 // Package kernel is a link.Link whose links are the kernel's own: each node lives
 // in a network namespace, its device eth0 is a veth whose other end is a port of a
 // bridge in a namespace for all, and what an edge does to its packets is rules of
-// nftables in the receiver's namespace and a TBF on the sender's device.
-// No byte passes through this process.
+// nftables in the receiver's namespace and a TBF on the sender's device. No
+// byte passes through this process.
 //
 // Guarantees: Cut, Heal and Shape are in force when they return. Nothing of it is in
 // the host's own network namespace. Namespaces have no names and the tables of rules
@@ -13,7 +13,6 @@
 // hands them over one by one, an idle node nothing. A change of an edge takes about a
 // millisecond, and longer while the kernel still has packets under the old rules. Which
 // packets are lost is drawn by the kernel: neither seeded nor repeatable.
-//
 //
 // Attach puts rules of the same kind into the namespace of a process that somebody
 // else started.

@@ -66,7 +66,8 @@ type frontier struct {
 	limit   int64 // of steps
 	ctx     context.Context
 	dropped bool      // some configurations were left out: now is not complete any more
-	saved   *frontier // as it was before that
+	cutAt   int32     // which call was next when the last ones were
+	saved   *frontier // as it was before the first ones were
 }
 
 // completion is a completion to come.
@@ -357,6 +358,9 @@ func (f *frontier) returned(r completion, width int) {
 	if cut && !f.dropped {
 		f.saved = f.clone()
 		f.dropped = true
+	}
+	if cut {
+		f.cutAt = f.next
 	}
 	if n := f.after.len(); n > width {
 		f.order = f.narrow(&f.after, f.order, width)

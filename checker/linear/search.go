@@ -223,37 +223,39 @@ const (
 	// which they become more.
 	firstWidth = 8
 	widen      = 8
-	// retries is how often the walk goes back a little and on wider before it goes
-	// back to where it first left something out.
-	retries = 3
+	// deepens is how often the walk becomes wider and wider from a little before the
+	// place where it got stuck; then it goes back further instead.
+	deepens = 2
 	// markEvery is the number of calls between two places to go back to.
 	markEvery = 256
-	// marksKept is how many of them are kept.
-	marksKept = 9
-	// quickSteps bounds the first search for a proof near where the walk got stuck.
-	quickSteps = 300_000
-	// refuteWidth is how many configurations such a proof may have at once.
-	refuteWidth = 4096
 )
 
 // search walks the frontier: narrow first, which finds an order of nearly all
 // histories that have one. Where it gets stuck it goes back, a little and then
 // more, and on with more configurations until it is past that place. When that
 // does not help at once, the calls near there are tried for a proof of their own
-// that they have no order, then all calls, with those in doubt as jokers. When that
-// is not to be had either, the walk goes back
-// to where it first left something out, to keep more from there on. So a history
-// whose frontier is wide at some places only costs little more than they do.
+// that they have no order, then all calls, with those in doubt as jokers. Then it
+// goes back further and further, as a call in doubt that is missing may have been
+// used long before, and last to where it first left something out. Before each
+// time a proof may take as many steps as all has taken so far, since it takes many
+// to find out that there is none. So a history whose frontier is wide at some
+// places only costs little more than they do.
 func (s *searcher) search(calls []call) outcome {
 	if need := frontierBytes(calls, s.values); need > s.memory/8 {
 		return outcome{why: sayMemory(s.memory) + fmt.Sprintf(": %d values at once need %d MiB", s.values, 8*need>>20)}
 	}
 	f := begin(calls, s.values, 0, []int32{s.initial}, false, s.memory/4)
-	var root *frontier    // as it was before something was left out
-	var marks []*frontier // places since to go back to
-	base, width := firstWidth, firstWidth
+	all := s.work
+	var root *frontier // as it was before something was left out
+	var past marks     // places since to go back to
+	var vain refuted
+	// How many configurations are kept now, how many at least until the walk is past
+	// the place where it got stuck, and how many after that.
+	width, base, rest := firstWidth, firstWidth, firstWidth
 	joked := false
 	hard, level := int32(-1), 0 // where the walk got stuck last, and how often near there
+	// How many it kept from the root on, and the last place where it began there anew.
+	rootWidth, restarted := firstWidth, int32(-1)
 	every := int32(max(markEvery, s.values/8))
 	for {
 		before := f.steps
@@ -271,11 +273,11 @@ func (s *searcher) search(calls []call) outcome {
 			return outcome{why: sayWork}
 		case why == paused:
 			if f.next > hard+every/4 {
+				base = rest
 				width, level = base, 0
 			}
 			if f.dropped {
-				marks = append(marks, f.clone())
-				marks = marks[max(0, len(marks)-marksKept):]
+				past.add(f.clone())
 			}
 			// The step over the place where it paused.
 			f.invoke()
@@ -283,99 +285,47 @@ func (s *searcher) search(calls []call) outcome {
 		case !f.dropped:
 			return outcome{verdict: checker.Invalid, cut: calls[at].end}
 		}
-		if level == 1 {
-			if cut := s.refute(calls, at, quickSteps); cut != never {
-				return outcome{verdict: checker.Invalid, cut: cut}
-			}
-		}
-		if level == 2 && !joked {
+		cut := uint32(never)
+		switch {
+		case level == 1:
+			cut = s.refute(calls, at, quickSteps, &vain)
+		case level == deepens && !joked:
 			joked = true
-			if cut := s.joke(calls); cut != never {
-				return outcome{verdict: checker.Invalid, cut: cut}
-			}
+			cut = s.joke(calls)
+		case level > deepens:
+			cut = s.refute(calls, at, all-s.work, &vain)
+		}
+		if cut != never {
+			return outcome{verdict: checker.Invalid, cut: cut}
 		}
 		hard = max(hard, at)
-		if level++; level <= retries {
+		if level++; level <= deepens {
 			width *= widen
-			f, marks = back(root, marks, at-16<<(2*level))
+		} else {
+			width = base * widen
+		}
+		// From where nothing was left out since, it would go the same way again.
+		if mark := past.before(min(at-16<<min(2*level, 24), f.cutAt-1)); mark != nil {
+			f = mark.clone()
 			continue
 		}
-		if cut := s.refute(calls, at, s.work/16); cut != never {
-			return outcome{verdict: checker.Invalid, cut: cut}
+		if level <= deepens {
+			f = root.clone()
+			continue
 		}
 		if root.full {
 			return outcome{why: sayMemory(s.memory)}
 		}
-		base *= widen
-		f, root, marks = root, nil, nil
-		hard, level, width = -1, 0, base
-	}
-}
-
-// joke looks for a proof that there is no order even when calls in doubt may do
-// more than they can. It returns where the history fails, never when it does not.
-func (s *searcher) joke(calls []call) uint32 {
-	f := begin(calls, s.values, 0, []int32{s.initial}, true, s.memory/4)
-	if len(f.classes) == 0 {
-		return never
-	}
-	why, at := f.walk(s.ctx, refuteWidth, -1, s.work/4)
-	s.work -= f.steps
-	if why != stuck || f.dropped {
-		return never
-	}
-	return calls[at].end
-}
-
-// back returns a copy of the last mark before call at, of root if there is none,
-// and the marks up to it.
-func back(root *frontier, marks []*frontier, at int32) (*frontier, []*frontier) {
-	for i := len(marks) - 1; i >= 0; i-- {
-		if marks[i].next <= at {
-			return marks[i].clone(), marks[:i+1]
+		// The second place that takes that much shows that there will be more.
+		if at <= restarted || rest == rootWidth {
+			rootWidth *= widen
+		} else {
+			rest = rootWidth
 		}
+		restarted = max(restarted, at)
+		width, base, level = rootWidth, rootWidth, 0
+		f, root = root, nil
 	}
-	return root.clone(), nil
-}
-
-// refute looks for a stretch of calls around the one that has no place which is
-// not linearizable whatever came before it. It returns where that ends, never
-// when there is none.
-func (s *searcher) refute(calls []call, at int32, steps int64) uint32 {
-	for reach := int32(32); reach < at && steps > 0; reach *= 8 {
-		from := calls[at-reach].begin
-		to := calls[min(at+reach, int32(len(calls)-1))].begin
-		part, states := s.stretch(calls, from, to)
-		f := begin(part, s.values, from, states, false, s.memory/4)
-		why, last := f.walk(s.ctx, refuteWidth, -1, min(steps, s.work))
-		steps -= f.steps + int64(len(part))
-		s.work -= f.steps
-		if why == stuck && !f.dropped {
-			return part[last].end
-		}
-	}
-	return never
-}
-
-// stretch is what of calls reaches into the time between two positions, and the
-// states that the register may be in at its beginning: all values that it makes a
-// difference to see, and one for all the others.
-func (s *searcher) stretch(calls []call, from, to uint32) (part []call, states []int32) {
-	part = prefix(calls, to)
-	part = prune(slices.DeleteFunc(part, func(c call) bool { return c.end < from }), s.values)
-	seen := make([]bool, s.values)
-	states = append(states, int32(s.values))
-	for i := range part {
-		v := part[i].old
-		if part[i].action == read {
-			v = part[i].value
-		}
-		if v >= 0 && !seen[v] {
-			seen[v] = true
-			states = append(states, v)
-		}
-	}
-	return part, states
 }
 
 // prefix is the history up to position cut: what began later is gone, and what

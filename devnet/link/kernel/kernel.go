@@ -128,6 +128,11 @@ func (l *Links) start() error {
 		}
 		l.Settle(name, n.room.Room)
 	}
+	for _, name := range l.names {
+		if err := l.nodes[name].room.carries(l.hub); err != nil {
+			return fmt.Errorf("node %s: %w", name, err)
+		}
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"strconv"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -115,6 +116,37 @@ func newRoom(h *hub, index int, peers []netns.Peer, bits int, logged func(netns.
 		return nil, err
 	}
 	return r, nil
+}
+
+// carrierBound is how long a device may take to come up: the kernel does it
+// behind one's back, and on a busy machine only once a second.
+const carrierBound = 20 * time.Second
+
+// carries waits until both ends of the node's pair of devices are up. Until then
+// the kernel drops what is sent, without a word.
+func (r *room) carries(h *hub) error {
+	eth, err := r.Routes.LinkByIndex(r.line.device)
+	if err != nil {
+		return fmt.Errorf("device: %w", err)
+	}
+	for _, end := range []struct {
+		routes *netlink.Handle
+		index  int
+	}{{r.Routes, eth.Attrs().Index}, {h.Routes, eth.Attrs().ParentIndex}} {
+		for deadline := time.Now().Add(carrierBound); ; time.Sleep(time.Millisecond) {
+			now, err := end.routes.LinkByIndex(end.index)
+			if err != nil {
+				return fmt.Errorf("device: %w", err)
+			}
+			if now.Attrs().OperState == netlink.OperUp {
+				break
+			}
+			if time.Now().After(deadline) {
+				return fmt.Errorf("device: is %s after %v, expected up", now.Attrs().OperState, carrierBound)
+			}
+		}
+	}
+	return nil
 }
 
 func (r *room) close() error {

@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,12 +39,20 @@ const (
 // end only the owner has: the kernel closes that at the owner's end, so that a
 // SIGKILL is seen within milliseconds.
 type Guardian struct {
-	pipe   io.WriteCloser
-	ended  <-chan struct{}
-	stop   chan struct{}
-	lapsed atomic.Bool
-	done   chan struct{}
+	pipe  io.WriteCloser
+	ended <-chan struct{}
+	stop  chan struct{}
+	done  chan struct{}
+	// awake is when this process went on after it had stood still for long, in
+	// nanoseconds since 1970; 0 when it never did.
+	awake atomic.Int64
 }
+
+// What the owner writes.
+const (
+	beatByte = '.'
+	byeByte  = 'q' // an orderly end: nothing is to be taken back
+)
 
 // StartGuardian starts the guardian of a ledger, which must exist. It is
 // stopped by Close, after the ledger's last fault.
@@ -85,9 +94,8 @@ func (g *Guardian) beat() {
 	defer tick.Stop()
 	last := time.Now()
 	for {
-		if _, err := g.pipe.Write([]byte{'.'}); err != nil {
-			g.lapsed.Store(true) // nobody guards any more
-			return
+		if _, err := g.pipe.Write([]byte{beatByte}); err != nil {
+			return // Lapsed sees that the guardian ended
 		}
 		select {
 		case <-g.stop:
@@ -95,32 +103,36 @@ func (g *Guardian) beat() {
 		case <-tick.C:
 			now := time.Now()
 			if now.Sub(last) > lease/2 {
-				g.lapsed.Store(true)
+				g.awake.Store(now.UnixNano())
 			}
 			last = now
 		}
 	}
 }
 
-// Lapsed reports whether the owner stood still for so long that the guardian may
-// have taken faults back, or that the guardian itself is gone: what was in force
-// then is without evidence.
-func (g *Guardian) Lapsed() bool {
+// Lapsed reports whether, since that time, the owner stood still for so long that
+// the guardian may have taken faults back, or whether the guardian itself is gone:
+// what was in force then is without evidence.
+func (g *Guardian) Lapsed(since time.Time) bool {
 	select {
 	case <-g.ended:
 		return true
 	default:
-		return g.lapsed.Load()
+		return g.awake.Load() > since.UnixNano()
 	}
 }
 
 // Close ends the guardian and returns when it is gone. What is still on the
-// ledger stays there.
+// ledger stays there. It is no error that the guardian has ended before.
 func (g *Guardian) Close() error {
 	close(g.stop)
 	<-g.done
+	_, _ = g.pipe.Write([]byte{byeByte}) // one that is gone needs no farewell
 	err := g.pipe.Close()
 	<-g.ended
+	if errors.Is(err, os.ErrClosed) {
+		return nil // its process has ended, which closes the pipe
+	}
 	return err
 }
 
@@ -131,24 +143,28 @@ func (g *Guardian) Close() error {
 // without touching the ledger, which is the owner's to write.
 func Guard(ctx context.Context, ledger string, heartbeats io.Reader, log *slog.Logger) error {
 	signal.Ignore(os.Interrupt, syscall.SIGHUP, syscall.SIGTERM)
-	beats := make(chan bool) // false at the end
+	beats := make(chan bool) // whether it is a farewell
 	go func() {
 		defer close(beats)
 		buf := make([]byte, 64)
 		for {
-			if _, err := heartbeats.Read(buf); err != nil {
+			n, err := heartbeats.Read(buf)
+			if err != nil {
 				return
 			}
-			beats <- true
+			beats <- bytes.IndexByte(buf[:n], byeByte) >= 0
 		}
 	}()
 	idle := time.NewTimer(lease)
 	defer idle.Stop()
 	for {
 		select {
-		case _, alive := <-beats:
-			if !alive {
-				return guardianHeals(ctx, ledger, log)
+		case bye, alive := <-beats:
+			switch {
+			case bye:
+				return nil
+			case !alive:
+				return errors.Join(guardianHeals(ctx, ledger, log), guardianSweeps(ctx, log))
 			}
 			idle.Reset(lease)
 		case <-idle.C:
@@ -175,6 +191,21 @@ func guardianHeals(ctx context.Context, ledger string, log *slog.Logger) error {
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// guardianSweeps removes what the ledger does not know of: the disks of a dead
+// owner, say, on which no fault was in force.
+func guardianSweeps(ctx context.Context, log *slog.Logger) error {
+	bounded, cancel := context.WithTimeout(ctx, guardianHeal)
+	defer cancel()
+	did, err := Sweep(bounded)
+	for _, line := range did {
+		log.Info("the owner is gone, what it left is removed", "what", line)
+	}
+	if err != nil {
+		log.Error("not everything could be removed", "err", err)
+	}
+	return err
 }
 
 // lapse takes back what an owner that stands still has in force.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/jepgo/jepgo/devnet"
 )
@@ -59,11 +60,12 @@ func TestGuardianEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ledger.Close()
+	begun := time.Now()
 	g, err := StartGuardian(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Lapsed() {
+	if g.Lapsed(begun) {
 		t.Error("lapsed at once")
 	}
 	if err := g.Close(); err != nil {

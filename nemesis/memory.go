@@ -204,7 +204,7 @@ type pressureFault struct {
 func memoryPressureEntry() Entry {
 	return Entry{
 		Name: "memory-pressure", Doc: "limit the memory of nodes just above what they use", Specs: specs(new(pressureFault).params()...),
-		Start: pressureStart, Stop: pressureStop, Color: "#CBA6C3", New: newMemoryPressure,
+		Start: pressureStart, Stop: pressureStop, ByName: true, Color: "#CBA6C3", New: newMemoryPressure,
 	}
 }
 
@@ -239,7 +239,7 @@ func (f pressureFault) asked() float64 {
 
 func (f pressureFault) Explain() string {
 	return fmt.Sprintf("Limits each node's control group to what it uses and %s of the node's memory more, so that the kernel frees page cache and the node waits for it; less is left when that is not needed within %v. "+
-		"It bites when the kernel counts that the limit was hit and had to free memory. "+
+		"It bites when the kernel counts that the limit was hit and had to free memory, or when the OOM killer took the node. Whether it does depends on what the node needs meanwhile, so it is not part of all. "+
 		"It is undone when no limit is in force and the node runs, answers RPC and has caught up with consensus. "+
 		"Version 1 of control groups kills a node that needs more than can be freed, which then starts again: that is another fault, memory-cap, and no evidence here. ", percentText(f.asked()), pressureWait) +
 		f.targets.explain()
@@ -307,8 +307,12 @@ func (p *pressing) Probe(ctx context.Context) (history.Value, error) {
 			if err != nil {
 				return "", err
 			}
-			if dead {
-				return "", fmt.Errorf("%s: the OOM killer took it: it needs more than %d bytes", v, p.limit[i])
+			if dead { // more pressure than it could bear
+				seen[i] = history.MapOf(append(identity(v.id),
+					history.Keyword("oom-killed"), history.Flag(true),
+					history.Keyword("limit-bytes"), history.Int(p.limit[i]),
+					history.Keyword("node-bytes"), history.Int(p.rss[i]))...)
+				return "", nil
 			}
 			if hits := now.Limit - p.was[i].Limit; hits > 0 {
 				seen[i] = history.MapOf(append(identity(v.id),

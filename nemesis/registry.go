@@ -20,6 +20,9 @@ type Entry struct {
 	// Lies says that the fault gives clients answers that no node gave, so that a
 	// healthy network must be found invalid: only on demand, never part of all.
 	Lies bool
+	// ByName faults bite only by chance, depending on what a node happens to do:
+	// on demand, not part of all.
+	ByName bool
 	// New returns a fault; spec is the part after the colon, "" for the default.
 	New func(spec string) (Fault, error)
 }
@@ -151,7 +154,7 @@ func everything(r Reach) ([]Fault, error) {
 	var faults []Fault
 	var last error
 	for _, e := range Registry() {
-		if e.Irreversible || e.Lies {
+		if e.Irreversible || e.Lies || e.ByName {
 			continue
 		}
 		f, err := e.New("")

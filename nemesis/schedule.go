@@ -120,8 +120,9 @@ func idle(ctx context.Context, d time.Duration) bool {
 // run is the state of Run.
 type run struct {
 	Options
-	out Outcome
-	err error // first error of Record, Ledger or Schedule
+	out   Outcome
+	began time.Time // of the application under way
+	err   error     // first error of Record, Ledger or Schedule
 
 	schedule *Schedule // as it happened so far
 	clocked  Clocked   // the application in force, when it moves clocks
@@ -160,6 +161,7 @@ func newRun(o Options) (*run, error) {
 
 // apply takes one fault through its whole life.
 func (r *run) apply(ctx context.Context, t *turns, it *item, m moment) {
+	r.began = time.Now()
 	r.out.Faults++
 	f := it.fault
 	s := it.application(m)
@@ -302,7 +304,7 @@ func (r *run) undone(f Fault, targets history.Value, requested int64, evidence h
 
 // lapsed is the error of a fault that may have been taken back before its time.
 func (r *run) lapsed() error {
-	if r.Guardian == nil || !r.Guardian.Lapsed() {
+	if r.Guardian == nil || !r.Guardian.Lapsed(r.began) {
 		return nil
 	}
 	return errors.New("this process stood still so long that its guardian took the fault back, or the guardian is gone")

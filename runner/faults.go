@@ -9,25 +9,40 @@ import (
 	"github.com/jepgo/jepgo/store"
 )
 
+// guard opens the ledger and starts its guardian, before there is anything that
+// jepgo's death could leave behind. unguard is for when the network is closed.
+func (t *test) guard() (err error) {
+	if len(t.o.faults) == 0 {
+		return nil
+	}
+	path := t.run.Path(nemesis.LedgerName)
+	if t.ledger, err = nemesis.CreateLedger(path); err != nil {
+		return err
+	}
+	t.guardian, err = nemesis.StartGuardian(path)
+	return err
+}
+
+func (t *test) unguard() error {
+	var errs []error
+	if t.guardian != nil {
+		errs = append(errs, t.guardian.Close())
+	}
+	if t.ledger != nil {
+		errs = append(errs, t.ledger.Close())
+	}
+	return errors.Join(errs...)
+}
+
 // nemesis breaks things until load ends, then heals.
-func (t *test) nemesis(load context.Context) (err error) {
+func (t *test) nemesis(load context.Context) error {
 	if len(t.o.faults) == 0 {
 		return nil
 	}
 	power := t.net.power(nemesis.Quorum(t.o.Quorum))
 	power.Ops = t.journal.meter.completed
-	ledger, err := nemesis.CreateLedger(t.run.Path(nemesis.LedgerName))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, ledger.Close()) }()
-	guardian, err := nemesis.StartGuardian(t.run.Path(nemesis.LedgerName))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, guardian.Close()) }()
 	o := nemesis.Options{
-		Net: power, Faults: t.o.faults, Schedule: t.run.Path(nemesis.ScheduleName), Interval: t.o.Interval, Rand: stream(t.o.Seed, streamNemesis), Ledger: ledger, Guardian: guardian,
+		Net: power, Faults: t.o.faults, Schedule: t.run.Path(nemesis.ScheduleName), Interval: t.o.Interval, Rand: stream(t.o.Seed, streamNemesis), Ledger: t.ledger, Guardian: t.guardian,
 		Now: t.journal.rec.Now, Logger: t.log,
 		Record: func(op history.Op) error {
 			op, err := t.journal.record(op)

@@ -14,6 +14,7 @@ import (
 	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/client"
 	"github.com/jepgo/jepgo/history"
+	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
 	"github.com/jepgo/jepgo/workloads"
 )
@@ -31,6 +32,8 @@ type test struct {
 	instances []workloads.Instance
 	threads   []workloads.Thread // of the main phase, in the order of their process ids
 
+	ledger      *nemesis.Ledger   // nil without faults
+	guardian    *nemesis.Guardian // likewise
 	workers     *crew
 	faults      []history.Op // the nemesis' ops
 	dirty       []string
@@ -56,6 +59,10 @@ func (t *test) live(ctx context.Context, stop <-chan struct{}) (err error) {
 		case <-early.Done():
 		}
 	}()
+	defer func() { err = errors.Join(err, t.unguard()) }()
+	if err := t.guard(); err != nil {
+		return err
+	}
 	defer func() { err = errors.Join(err, t.closeNetwork()) }()
 
 	bounded, release := context.WithTimeout(early, setupBound)

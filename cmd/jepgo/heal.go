@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/jepgo/jepgo/runner"
+	"github.com/jepgo/jepgo/usage"
 )
 
 func newHeal() *cobra.Command {
@@ -25,6 +27,12 @@ is left alone: then the exit status is 3 if it has a fault in force.
 ` + cli.ExitTable,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if info, err := os.Stat(root); cmd.Flags().Changed("store") && (err != nil || !info.IsDir()) {
+				return usage.Errorf("--store %q: want the directory of a store", root)
+			}
+			if bound <= 0 {
+				return usage.Errorf("--timeout %v: want more than 0", bound)
+			}
 			healed, err := runner.Heal(cmd.Context(), root, bound, slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil)))
 			for _, line := range healed {
 				fmt.Fprintln(cmd.OutOrStdout(), line)

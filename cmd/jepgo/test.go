@@ -130,6 +130,18 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("rpc") && len(f.RPC) == 0 {
 		return usage.Errorf("--rpc is empty: want http://HOST:PORT,...")
 	}
+	for _, name := range []string{"replay", "link", "quorum"} {
+		if flag := cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
+			return usage.Errorf("--%s is empty: %s", name, flag.Usage)
+		}
+	}
+	if cmd.Flags().Changed("rpc") {
+		for _, name := range []string{"link", "quorum", "allow-irreversible"} {
+			if cmd.Flags().Changed(name) {
+				return usage.Errorf("--%s is for a devnet of jepgo's own: leave it out beside --rpc", name)
+			}
+		}
+	}
 	f.Workloads = splitNames(f.workload)
 	if f.recall != "" {
 		if err := f.replayed(cmd); err != nil {
@@ -251,6 +263,9 @@ func interrupts(parent context.Context, log *slog.Logger) (ctx context.Context, 
 	first := make(chan struct{})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		select {
 		case <-ctx.Done():

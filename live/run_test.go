@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestNemesis runs the main job under each nemesis: never a false alarm, every
@@ -17,8 +18,10 @@ func TestNemesis(t *testing.T) {
 		for seed := 1; seed <= *seeds; seed++ {
 			t.Run(fmt.Sprintf("%s/seed=%d", nemesis, seed), func(t *testing.T) {
 				dir := t.TempDir()
-				r := jepgo(t, dir, "test", "--nemesis", nemesis, "--time", length.String(),
-					"--nemesis-interval", "5s", "--seed", fmt.Sprint(seed))
+				// Each kind that is named must have its turn.
+				total := *length * time.Duration(1+strings.Count(nemesis, ","))
+				r := jepgo(t, dir, "test", "--nemesis", nemesis, "--time", total.String(),
+					"--nemesis-interval", "4s", "--seed", fmt.Sprint(seed))
 				if r.status != 0 {
 					t.Fatalf("want a valid run: %s", r)
 				}

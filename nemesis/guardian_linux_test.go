@@ -75,3 +75,18 @@ func TestGuardianEnds(t *testing.T) {
 		t.Errorf("log %q, %v", log, err)
 	}
 }
+
+// TestLapsedIsAboutItsTime: a standstill before a fault says nothing of it.
+func TestLapsedIsAboutItsTime(t *testing.T) {
+	ended := make(chan struct{})
+	g := &Guardian{ended: ended}
+	woke := time.Now()
+	g.awake.Store(woke.UnixNano())
+	if !g.Lapsed(woke.Add(-time.Second)) || g.Lapsed(woke.Add(time.Second)) {
+		t.Error("a standstill counts for what began before it, and for nothing else")
+	}
+	close(ended)
+	if !g.Lapsed(woke.Add(time.Second)) {
+		t.Error("without a guardian everything has lapsed")
+	}
+}

@@ -25,20 +25,23 @@ func NewPass(streams ...Stream) *Pass {
 // Take gives the next event to every stream.
 func (p *Pass) Take(e *history.Event) {
 	p.seen++
-	for i := range p.streams {
-		if p.broken[i] == "" {
-			p.give(i, e)
-		}
-	}
+	p.give(0, e)
 }
 
-func (p *Pass) give(i int, e *history.Event) {
+// give gives the event to the streams from one on. One that panics is broken, and
+// the others go on.
+func (p *Pass) give(from int, e *history.Event) {
 	defer func() {
 		if r := recover(); r != nil {
-			p.broken[i] = fmt.Sprintf("checker panicked at op %d: %v", e.Position, r)
+			p.broken[from] = fmt.Sprintf("checker panicked at op %d: %v", e.Position, r)
+			p.give(from+1, e)
 		}
 	}()
-	p.streams[i].Take(e)
+	for ; from < len(p.streams); from++ {
+		if p.broken[from] == "" {
+			p.streams[from].Take(e)
+		}
+	}
 }
 
 // Finish lets the streams judge, at most GOMAXPROCS at once, and returns their

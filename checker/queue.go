@@ -198,7 +198,7 @@ func (q *queue) Finish(ctx context.Context, src history.Source) Result {
 		}
 	}
 	if q.fifo {
-		for _, call := range q.dequeues.byClient {
+		for call := range q.dequeues.all() {
 			q.inDoubt(call)
 		}
 		q.order(&found)

@@ -164,7 +164,7 @@ func (q *totalQueue) Finish(ctx context.Context, src history.Source) Result {
 		return Ended(ctx, q.Name())
 	}
 	crashed := q.crashed
-	for _, call := range q.calls.byClient {
+	for call := range q.calls.all() {
 		if call.drain {
 			crashed++ // one without a completion has crashed, too
 		}

@@ -46,6 +46,7 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 	outer := ctx
 	ctx, stop := limitMemory(ctx, o.Memory)
 	defer stop()
+	hugePages(texts(paths))
 	ctx, cancel := context.WithCancel(ctx)
 	results := make([]chan result, len(jobs))
 	for i := range results {
@@ -88,6 +89,16 @@ func Files(ctx context.Context, paths []string, o Options, watch func(Progress),
 		}
 	}
 	return nil
+}
+
+// texts is the length of the longest of files, in bytes.
+func texts(paths []string) (longest int64) {
+	for _, path := range paths {
+		if fi, err := os.Stat(path); err == nil && fi.Mode().IsRegular() {
+			longest = max(longest, fi.Size())
+		}
+	}
+	return longest
 }
 
 func undecided(path string, why error) *report.Judgement {

@@ -158,6 +158,7 @@ func names(results []checker.Result) string {
 // is for everything.
 func phasesTask(t task) (f figures, err error) {
 	o := t.Options
+	hugePages(texts(t.Paths))
 	for _, path := range t.Paths {
 		in, err := format.Open(path, o.Format)
 		if err != nil {

@@ -21,8 +21,8 @@ const (
 // hugePages lets the heap that judging so many bytes of text will need come in
 // pages of 2 MiB: it takes that much address space, marks it, and gives it back to
 // the allocator, which takes from it first. Nothing is touched, so it uses no
-// memory, and some milliseconds. Where the kernel, or a limit on address space,
-// does not allow it, nothing happens.
+// memory, and some milliseconds. Where the kernel does not allow it, or
+// address space is limited, nothing happens.
 func hugePages(text int64) {
 	const setting = "/sys/kernel/mm/transparent_hugepage/enabled"
 	if text < worthPages {
@@ -30,6 +30,10 @@ func hugePages(text int64) {
 	}
 	if now, err := os.ReadFile(setting); err != nil || !bytes.Contains(now, []byte("[madvise]")) {
 		return // never, or everybody has them
+	}
+	var space unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_AS, &space); err != nil || space.Cur != unix.RLIM_INFINITY {
+		return // threads need some too
 	}
 	size := int(min(perByte*text, mostPages))
 	// The allocator would end the program where there is no space.

@@ -32,15 +32,20 @@ func Workloads() []string {
 	return names
 }
 
+// profileOf is the profile whose claims a run is held to: that of its --claim, if
+// it was given.
+func profileOf(info checker.TestInfo) (Profile, error) {
+	if info.Claim != "" {
+		return ParseLevel(info.Claim)
+	}
+	return ParseProfile(info.Profile)
+}
+
 // Checkers returns the checkers that are fair for a run of jepgo's own, each
 // name once, and as sentences what is not claimed. The run's profile is the one
 // that --claim named, if it was given.
 func Checkers(info checker.TestInfo) (fair []checker.Checker, notClaimed []string, err error) {
-	name := info.Claim
-	if name == "" {
-		name = info.Profile
-	}
-	p, err := ParseProfile(name)
+	p, err := profileOf(info)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,6 +16,7 @@ import (
 // streams.
 type plan struct {
 	checkers []checker.Checker
+	ours     checker.TestInfo // of a history of jepgo's own
 	streams  []checker.Stream
 	foreign  *foreign
 	hint     string // what may be wrong with the question
@@ -33,15 +34,21 @@ func choose(s *sight, o *Options, j *report.Judgement) (plan, error) {
 		if err := o.useless(model{name: modelChain}); err != nil {
 			return plan{}, err
 		}
+		if o.Claim != "" {
+			info.Claim = o.Claim
+		}
 		checkers, notClaimed, err := claims.Checkers(info)
 		if err != nil {
 			return plan{}, usage.Errorf("%w", err)
 		}
 		j.NotClaimed = notClaimed
-		return plan{checkers: checkers}, nil
+		return plan{checkers: checkers, ours: info}, nil
 	}
 	if ours && !o.Keyed {
 		return plan{}, usage.Errorf("--model %q: jepgo recorded this history, and its values are [key value]: leave --model out, or add --independent", o.Model)
+	}
+	if o.Claim != "" {
+		return plan{}, usage.Errorf("--claim %q is for a history that jepgo test recorded: want --consistency-model for another one", o.Claim)
 	}
 	m, because, err := chooseModel(s, o)
 	if err != nil {

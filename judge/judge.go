@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/history"
 	"github.com/jepgo/jepgo/history/format"
 	"github.com/jepgo/jepgo/report"
@@ -142,6 +143,7 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 		}
 		j.Ops, j.Cut = len(h.Ops), h.Cut
 		j.Results, j.Verdict = checker.Compose(ctx, h, p.checkers...)
+		j.Blind = claims.Blind(p.ours, j.Results)
 		doubt(j, h.Skipped)
 		return j, nil
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/history"
 	"github.com/jepgo/jepgo/usage"
 )
@@ -24,6 +25,7 @@ import (
 type Options struct {
 	Format    string   // file format, "" or auto to find out
 	Model     string   // rules for a history that jepgo did not record, "" to find out
+	Claim     string   // what a history of jepgo's own is held to, "" for what its network promises; see claims.Levels
 	Workload  string   // a model with its usual checkers, in place of Model
 	Checkers  []string // more checkers beside the model's, see Checkers
 	Keyed     bool     // values are [key value]: each key is judged on its own
@@ -67,6 +69,11 @@ func (o *Options) Check() error {
 	if o.Model != "" && o.Model != modelChain {
 		if _, ok := find(o.Model); !ok {
 			return usage.Errorf("--model %q does not exist: want one of %s", o.Model, strings.Join(Models(), ", "))
+		}
+	}
+	if o.Claim != "" {
+		if _, err := claims.ParseLevel(o.Claim); err != nil {
+			return usage.Errorf("--claim: %w", err)
 		}
 	}
 	for _, name := range o.Checkers {

@@ -18,6 +18,7 @@ type jsonJudgement struct {
 	Anomalies   map[string][]jsonAnomaly `json:"anomalies"`
 	Checkers    map[string]jsonResult    `json:"checkers"`
 	NotClaimed  []string                 `json:"not_claimed,omitempty"`
+	Blind       []string                 `json:"not_seen,omitempty"`
 	CutAt       *int64                   `json:"cut_at,omitempty"`
 	Ops         int                      `json:"ops"`
 	Seconds     float64                  `json:"seconds"`
@@ -65,7 +66,7 @@ func (j *Judgement) JSON() []byte {
 	out := jsonJudgement{
 		MessageType: "check", File: j.File, Valid: jsonVerdict(j.Verdict), Format: j.Format, Model: j.Model, Because: j.Because, Reason: j.Reason(),
 		Anomalies: map[string][]jsonAnomaly{}, Checkers: map[string]jsonResult{},
-		NotClaimed: j.NotClaimed, Ops: j.Ops, Seconds: j.Elapsed.Seconds(),
+		NotClaimed: j.NotClaimed, Blind: j.Blind, Ops: j.Ops, Seconds: j.Elapsed.Seconds(),
 	}
 	if j.Cut != nil {
 		out.CutAt = &j.Cut.Offset
@@ -133,6 +134,9 @@ func (j *Judgement) EDN() []byte {
 	}
 	if len(j.NotClaimed) > 0 {
 		kvs = append(kvs, history.Keyword("not-claimed"), texts(j.NotClaimed))
+	}
+	if len(j.Blind) > 0 {
+		kvs = append(kvs, history.Keyword("not-seen"), texts(j.Blind))
 	}
 	return append(history.MapOf(kvs...).Append(nil), '\n')
 }

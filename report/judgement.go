@@ -22,6 +22,7 @@ type Judgement struct {
 	Results    []checker.Result
 	Main       bool     // the first of Results is the model's, the others go beside it
 	NotClaimed []string // what was deliberately not judged, and why
+	Blind      []string // what the run could not have seen, and why
 	Ops        int
 	Elapsed    time.Duration
 	Undecided  string            // why the checkers' verdict does not count, "" when it does

@@ -13,7 +13,8 @@ import (
 const shownAnomalies = 3
 
 // Text writes j for a person: each checker with its reason, the anomalies with
-// their witnesses, what was measured, what was not claimed, and the verdict last.
+// their witnesses, what was measured, what was not claimed or could not be seen, and
+// the verdict last.
 func (j *Judgement) Text(w io.Writer) {
 	width := 0
 	for _, r := range j.Results {
@@ -44,6 +45,12 @@ func (j *Judgement) Text(w io.Writer) {
 	}
 	for _, s := range j.NotClaimed {
 		fmt.Fprintf(w, "not claimed: %s\n", s)
+	}
+	if len(j.Blind) > 0 {
+		fmt.Fprintln(w, "what this run could not have seen:")
+		for _, s := range j.Blind {
+			fmt.Fprintf(w, "    %s\n", s)
+		}
 	}
 	fmt.Fprintf(w, "%s: %s\n", j.Verdict, j.Reason())
 }

@@ -117,7 +117,7 @@ func (t *test) fund(ctx context.Context, accounts *client.Accounts) error {
 // findProfile says which claims are fair.
 func (t *test) findProfile(ctx context.Context) (claims.Profile, error) {
 	if t.o.Claim != "" {
-		return claims.ParseProfile(t.o.Claim)
+		return claims.ParseLevel(t.o.Claim)
 	}
 	if t.net.embedded != nil {
 		return claims.ParseProfile("bft")

@@ -66,7 +66,7 @@ func (o *Options) Check() error {
 		return usage.Errorf("--quorum %q: want any or safe", o.Quorum)
 	}
 	if o.Claim != "" {
-		if _, err := claims.ParseProfile(o.Claim); err != nil {
+		if _, err := claims.ParseLevel(o.Claim); err != nil {
 			return usage.Errorf("--claim: %w", err)
 		}
 	}

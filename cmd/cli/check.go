@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/jepgo/jepgo/checker/txn/lattice"
+	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/history/format"
 	"github.com/jepgo/jepgo/judge"
 	"github.com/jepgo/jepgo/report"
@@ -45,6 +46,7 @@ func NewCheck() *cobra.Command {
 	f.add(cmd.Flags())
 	explainWith(cmd, checkHelp)
 	CompleteWith(cmd, "model", judge.Models)
+	CompleteWith(cmd, "claim", claims.Levels)
 	CompleteWith(cmd, "checker", judge.Checkers)
 	CompleteWith(cmd, "consistency-model", lattice.Models)
 	CompleteWith(cmd, "anomalies", lattice.Anomalies)
@@ -77,6 +79,7 @@ func formats() []string { return append([]string{format.Auto}, format.Names()...
 func (f *checkFlags) add(fs *pflag.FlagSet) {
 	fs.SortFlags = false
 	fs.StringVar(&f.Model, "model", "", "rules for a history that jepgo did not record (default: by its operations)")
+	fs.StringVar(&f.Claim, "claim", "", "hold a history that jepgo recorded to this instead of what its network promises: "+strings.Join(claims.Levels(), ", "))
 	fs.StringVar(&f.Workload, "workload", "", "a model with the checkers that usually go with it")
 	fs.StringSliceVar(&f.Checkers, "checker", nil, "checkers beside the model's: "+strings.Join(judge.Checkers(), ", "))
 	fs.StringVar(&f.Format, "format", format.Auto, "format of the file: "+strings.Join(format.Names(), ", ")+" (default: by its content)")

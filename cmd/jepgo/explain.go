@@ -22,15 +22,18 @@ type topic struct {
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
-		Use:   "explain [NAME]",
+		Use:   "explain [[KIND] NAME]",
 		Short: "Say what a fault, link, workload, profile or model is",
 		Long: `Explain a fault (also one with its options, as delay:200ms), a mechanism of links,
 a workload, a profile or a model, from the same registries that run them. Without
 a name, list what there is.`,
-		Example: "  jepgo explain kill\n  jepgo explain partition:bridge\n  jepgo explain bft",
+		Example: "  jepgo explain kill\n  jepgo explain partition:bridge\n  jepgo explain profile bft",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return usage.Errorf("argument %q: want one name at most", args[1])
+			switch {
+			case len(args) > 2:
+				return usage.Errorf("argument %q: want one name at most, or a kind and a name", args[2])
+			case len(args) == 2 && !slices.ContainsFunc(topics(), func(t topic) bool { return t.kind == args[0] }):
+				return usage.Errorf("argument %q: want one name at most, or a kind and a name, such as profile bft", args[1])
 			}
 			return nil
 		},
@@ -46,7 +49,11 @@ a name, list what there is.`,
 				fmt.Fprint(cmd.OutOrStdout(), listTopics())
 				return nil
 			}
-			text, err := explain(args[0])
+			kind := ""
+			if len(args) == 2 {
+				kind = args[0]
+			}
+			text, err := explain(kind, args[len(args)-1])
 			if err != nil {
 				return err
 			}
@@ -56,15 +63,15 @@ a name, list what there is.`,
 	}
 }
 
-// explain joins what every registry says of the name.
-func explain(name string) (string, error) {
+// explain joins what every registry says of the name, or only that of one kind.
+func explain(kind, name string) (string, error) {
 	base := name
 	if at := strings.IndexAny(name, ":@+"); at >= 0 {
 		base = name[:at]
 	}
 	var parts []string
 	for _, t := range topics() {
-		if t.name != name && !(t.kind == kindFault && t.name == base) {
+		if t.name != name && !(t.kind == kindFault && t.name == base) || kind != "" && t.kind != kind {
 			continue
 		}
 		if t.kind == kindFault {
@@ -97,7 +104,7 @@ func topics() []topic {
 		ts = append(ts, topic{"workload", w.Name, func() (string, error) { return w.Doc, nil }})
 	}
 	for _, p := range claims.Profiles() {
-		ts = append(ts, topic{"profile", p.Name, func() (string, error) { return p.Doc, nil }})
+		ts = append(ts, topic{"profile", p.Name, func() (string, error) { return p.Explain(), nil }})
 	}
 	for _, m := range judge.Models() {
 		ts = append(ts, topic{"model", m, func() (string, error) { return judge.Describe(m), nil }})

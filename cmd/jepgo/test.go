@@ -78,7 +78,7 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.BoolVar(&f.asJSON, "json", false, "print one JSON object a run")
 	fs.BoolVar(&f.Keep, "keep", false, "leave the embedded devnet up (restarted on the same data); see jepgo devnet down")
 	fs.StringVar(&f.Bug, "bug", "", "start deliberately broken nodes: "+strings.Join(runner.Bugs(), ", "))
-	fs.StringVar(&f.Claim, "claim", "", "make the claims of this profile instead of the detected one's: "+strings.Join(claims.ProfileNames(), ", "))
+	fs.StringVar(&f.Claim, "claim", "", "make these claims instead of the detected profile's: "+strings.Join(claims.Levels(), ", "))
 	fs.DurationVar(&f.OpTimeout, "op-timeout", 10*time.Second, "how long an operation may take before it is in doubt")
 	fs.StringVar(&f.logFormat, "log-format", "text", "format of the log on standard error: text or json")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
@@ -88,7 +88,7 @@ completed and judged. Interrupt twice: heal and leave.
 	cli.CompleteWith(cmd, "link", nemesis.LinkMechanisms)
 	cli.CompleteWith(cmd, "quorum", func() []string { return []string{string(nemesis.QuorumAny), string(nemesis.QuorumSafe)} })
 	cli.CompleteWith(cmd, "bug", runner.Bugs)
-	cli.CompleteWith(cmd, "claim", claims.ProfileNames)
+	cli.CompleteWith(cmd, "claim", claims.Levels)
 	return cmd
 }
 

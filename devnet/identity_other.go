@@ -24,3 +24,12 @@ func Parent(id Identity) (int, error) { return 0, errNotLinux }
 
 // Signal needs Linux.
 func Signal(id Identity, sig syscall.Signal) error { return errNotLinux }
+
+// Holdings are what a process holds: bytes of memory, descriptors, threads.
+type Holdings struct {
+	RSS          int64
+	FDs, Threads int
+}
+
+// Held needs Linux.
+func Held(Identity) (Holdings, error) { return Holdings{}, errNotLinux }

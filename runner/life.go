@@ -75,15 +75,15 @@ func (t *test) live(ctx context.Context, stop <-chan struct{}) (err error) {
 	}
 	t.begun = true
 	watch, leave := context.WithCancel(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		t.watchNodes(watch)
-	}()
-	defer func() {
+	var watchers sync.WaitGroup
+	for _, follow := range []func(context.Context){t.watchNodes, t.watchLogs, t.watchResources} {
+		watchers.Go(func() { follow(watch) })
+	}
+	watched := sync.OnceFunc(func() {
 		leave()
-		<-watched
-	}()
+		watchers.Wait()
+	})
+	defer watched()
 	if err := t.load(ctx, early); err != nil {
 		return err
 	}
@@ -100,6 +100,7 @@ func (t *test) live(ctx context.Context, stop <-chan struct{}) (err error) {
 	if ctx.Err() != nil {
 		return nil // left in the middle of the final reads
 	}
+	watched() // :end is the last line
 	return t.journal.phase(phaseEnd)
 }
 

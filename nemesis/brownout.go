@@ -70,7 +70,7 @@ func (f brownoutFault) Possible(r Reach) error {
 	}
 	for _, p := range parts {
 		if err := p.Possible(r); err != nil {
-			return fmt.Errorf("nemesis %q: %w", f.Name(), err)
+			return &partError{f.Name(), p.Name(), err}
 		}
 	}
 	return nil
@@ -97,9 +97,9 @@ func (f brownoutFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Appli
 	if err != nil {
 		return nil, fmt.Errorf("nemesis %q: %w", f.Name(), err)
 	}
-	pieces, err := planPieces(ctx, net, rng, names(vs), parts)
+	pieces, err := planPieces(ctx, net, rng, names(vs), f.Name(), parts)
 	if err != nil {
-		return nil, fmt.Errorf("nemesis %q: %w", f.Name(), err)
+		return nil, err
 	}
 	return &together{nodes: names(vs), pieces: pieces}, nil
 }

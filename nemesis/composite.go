@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/jepgo/jepgo/history"
 )
@@ -16,15 +17,30 @@ type piece struct {
 	app  Application
 }
 
-// planPieces plans faults on the same nodes. Each has a generator of its own, so
-// that what one draws does not shift what the next one gets.
-func planPieces(ctx context.Context, net Net, rng *rand.Rand, nodes []string, faults []Fault) ([]piece, error) {
+// partError says which part of a composite fault is in its way, and why.
+type partError struct {
+	whole, part string
+	err         error
+}
+
+// Error has the reason without the name that the part itself puts before it.
+func (e *partError) Error() string {
+	why := strings.TrimPrefix(e.err.Error(), fmt.Sprintf("nemesis %q: ", e.part))
+	return fmt.Sprintf("nemesis %q: its part %s: %s", e.whole, e.part, why)
+}
+
+func (e *partError) Unwrap() error { return e.err }
+
+// planPieces plans the parts of a composite fault, the whole, on the same nodes.
+// Each has a generator of its own, so that what one draws does not shift what the
+// next one gets.
+func planPieces(ctx context.Context, net Net, rng *rand.Rand, nodes []string, whole string, faults []Fault) ([]piece, error) {
 	net.Only = nodes
 	var pieces []piece
 	for _, f := range faults {
 		app, err := f.Plan(ctx, net, rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64())))
 		if err != nil {
-			return nil, err
+			return nil, &partError{whole, f.Name(), err}
 		}
 		pieces = append(pieces, piece{f.Name(), app})
 	}

@@ -22,7 +22,7 @@ func pair(t *testing.T, n Net, node string, specs ...string) *together {
 	for _, s := range specs {
 		faults = append(faults, parsed(t, s)...)
 	}
-	pieces, err := planPieces(t.Context(), n, seeded(1), []string{node}, faults)
+	pieces, err := planPieces(t.Context(), n, seeded(1), []string{node}, "test", faults)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,9 @@ func (d disconnectFault) Explain() string {
 		"that takes as long as the nodes take to dial anew. " + d.targets.explain()
 }
 
-func (d disconnectFault) Possible(r Reach) error { return linksPossible(d.Name(), d.targets, r) }
+func (d disconnectFault) Possible(r Reach) error {
+	return linksPossible(d.Name(), d.targets, r, link.FeatureReset)
+}
 
 func (d disconnectFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Application, error) {
 	nodes, err := planLinks(ctx, d.Name(), d.targets, net, rng)

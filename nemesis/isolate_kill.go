@@ -42,8 +42,8 @@ func (f isolateKillFault) Explain() string {
 }
 
 func (f isolateKillFault) Possible(r Reach) error {
-	if r.Links == nil {
-		return fmt.Errorf("nemesis %q: %w", f.Name(), devnet.ErrNoControl)
+	if err := linksOffer(f.Name(), r, link.FeatureCut); err != nil {
+		return err
 	}
 	if r.Nodes < 2 {
 		return fmt.Errorf("nemesis %q: needs at least 2 nodes, and there are %d", f.Name(), r.Nodes)
@@ -68,9 +68,9 @@ func (f isolateKillFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Ap
 	if err != nil {
 		return nil, err
 	}
-	pieces, err := planPieces(ctx, net, rng, names(vs), []Fault{kill})
+	pieces, err := planPieces(ctx, net, rng, names(vs), f.Name(), []Fault{kill})
 	if err != nil {
-		return nil, fmt.Errorf("nemesis %q: %w", f.Name(), err)
+		return nil, err
 	}
 	heal := make([]link.Edge, len(c.edges))
 	for i, at := range rng.Perm(len(c.edges)) {

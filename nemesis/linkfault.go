@@ -113,21 +113,32 @@ func (f *linkFault) ways() string {
 }
 
 func (f *linkFault) Possible(r Reach) error {
-	if err := linksPossible(f.Name(), f.targets, r); err != nil {
-		return err
+	return linksPossible(f.Name(), f.targets, r, f.shaper.features()...)
+}
+
+// linksOffer says why a fault in links that needs these features cannot be made
+// with that reach.
+func linksOffer(name string, r Reach, features ...link.Feature) error {
+	if r.Links == nil {
+		return fmt.Errorf("nemesis %q: %w", name, devnet.ErrNoControl)
 	}
-	for _, feature := range f.shaper.features() {
-		if !link.Offers(r.Links, feature) {
-			return fmt.Errorf("nemesis %q: links of this kind do nothing of the sort (%s); expected %s", f.Name(), feature, mechanismsOf(feature))
+	for _, feature := range features {
+		if link.Offers(r.Links, feature) {
+			continue
 		}
+		why := "links of this kind do nothing of the sort"
+		if len(r.Links) == 0 {
+			why = "nodes that dial each other directly leave nothing between them that could do it"
+		}
+		return fmt.Errorf("nemesis %q: needs %s: %s (%s)", name, mechanismsOf(feature), why, feature)
 	}
 	return nil
 }
 
 // linksPossible is Possible for a fault in the links of nodes.
-func linksPossible(name string, ts targets, r Reach) error {
-	if r.Links == nil {
-		return fmt.Errorf("nemesis %q: %w", name, devnet.ErrNoControl)
+func linksPossible(name string, ts targets, r Reach, features ...link.Feature) error {
+	if err := linksOffer(name, r, features...); err != nil {
+		return err
 	}
 	if r.Nodes < 2 {
 		return fmt.Errorf("nemesis %q: needs at least 2 nodes, and there are %d", name, r.Nodes)

@@ -288,11 +288,11 @@ func TestHalfApplied(t *testing.T) {
 func TestLinkFaultsOutOfReach(t *testing.T) {
 	r := reach(4)
 	for spec, want := range map[string]string{
-		"loss":            `nemesis "loss": links of this kind do nothing of the sort (loss); expected --link emulator or --link kernel`,
-		"loss:bursty":     `nemesis "loss:bursty": links of this kind do nothing of the sort (burst); expected --link emulator`,
-		"corrupt":         `nemesis "corrupt": links of this kind do nothing of the sort (corrupt); expected --link emulator`,
-		"duplicate:n1":    `nemesis "duplicate:n1": links of this kind do nothing of the sort (duplicate); expected --link emulator`,
-		"reorder:10%":     `nemesis "reorder:10%": links of this kind do nothing of the sort (reorder); expected --link emulator`,
+		"loss":            `nemesis "loss": needs --link emulator or --link kernel: links of this kind do nothing of the sort (loss)`,
+		"loss:bursty":     `nemesis "loss:bursty": needs --link emulator: links of this kind do nothing of the sort (burst)`,
+		"corrupt":         `nemesis "corrupt": needs --link emulator: links of this kind do nothing of the sort (corrupt)`,
+		"duplicate:n1":    `nemesis "duplicate:n1": needs --link emulator: links of this kind do nothing of the sort (duplicate)`,
+		"reorder:10%":     `nemesis "reorder:10%": needs --link emulator: links of this kind do nothing of the sort (reorder)`,
 		"delay:n5":        `nemesis "delay:n5": node "n5": there are 4 nodes`,
 		"delay:0s":        `"0s": expected a delay such as 200ms, from 1ms to 10m0s`,
 		"reset:0%":        `"0%": expected a share of packets or reads such as 2%, above 0% and up to 100%`,
@@ -301,6 +301,39 @@ func TestLinkFaultsOutOfReach(t *testing.T) {
 	} {
 		if _, err := Parse(spec, r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", spec, err)
+		}
+	}
+}
+
+// TestLinksThatAreNoneRefuseFaults: between nodes that dial each other directly
+// every fault in links is refused before a run starts, and says what it needs.
+func TestLinksThatAreNoneRefuseFaults(t *testing.T) {
+	features, err := LinkFeatures(LinkDirect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reach(4)
+	r.Links = features
+	const why = "nodes that dial each other directly leave nothing between them that could do it"
+	for spec, want := range map[string]string{
+		"partition":    `nemesis "partition": needs --link proxy or --link emulator or --link kernel: ` + why + ` (cut)`,
+		"isolate-kill": `nemesis "isolate-kill": needs --link proxy or --link emulator or --link kernel: ` + why + ` (cut)`,
+		"delay:one":    `nemesis "delay:one": needs --link proxy or --link emulator: ` + why + ` (delay)`,
+		"loss":         `nemesis "loss": needs --link emulator or --link kernel: ` + why + ` (loss)`,
+		"disconnect":   `nemesis "disconnect": needs --link proxy or --link emulator or --link kernel: ` + why + ` (reset)`,
+		"brownout":     `nemesis "brownout": its part delay: needs --link proxy or --link emulator: ` + why + ` (delay)`,
+	} {
+		if _, err := Parse(spec, r); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v\nwant %s", spec, err, want)
+		}
+	}
+	all, err := Parse("all", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if _, links := f.(*linkFault); links || f.Name() == "partition" {
+			t.Errorf("all has %s in it", f.Name())
 		}
 	}
 }

@@ -38,6 +38,7 @@ func Mechanisms() []Mechanism {
 		{Name: "link proxy", Doc: "TCP proxies between the nodes, no privileges", Probe: func() error { return nil }},
 		{Name: "rpc proxy", Doc: "JSON-RPC proxies before the nodes, no privileges", Probe: func() error { return nil }},
 		{Name: "link emulator", Doc: "a network namespace for each node, frames switched by jepgo", Probe: emulator.Probe},
+		{Name: "link direct", Doc: "nothing between the nodes, no faults in the links", Probe: func() error { return nil }},
 		{Name: "link kernel", Doc: "a network namespace for each node, packets carried and lost by the kernel", Probe: kernel.Probe},
 		helperMechanism(),
 		groupMechanism(cgroup.CPU, "limit the processor time of single nodes"),
@@ -81,6 +82,8 @@ func LinkFeatures(mechanism string) ([]link.Support, error) {
 		return emulator.Features(), nil
 	case LinkKernel:
 		return kernel.Features(), nil
+	case LinkDirect:
+		return link.DirectFeatures(), nil
 	}
 	return nil, fmt.Errorf("links %q: unknown; expected one of %s", mechanism, list(LinkMechanisms()))
 }
@@ -90,10 +93,11 @@ const (
 	LinkProxy    = "proxy"
 	LinkEmulator = "emulator"
 	LinkKernel   = "kernel"
+	LinkDirect   = "direct"
 )
 
 // LinkMechanisms lists them.
-func LinkMechanisms() []string { return []string{LinkProxy, LinkEmulator, LinkKernel} }
+func LinkMechanisms() []string { return []string{LinkProxy, LinkEmulator, LinkKernel, LinkDirect} }
 
 // ProbeLinks returns nil when links of that mechanism can be made here, else
 // what is missing and how to get it.

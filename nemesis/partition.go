@@ -116,8 +116,8 @@ func (p partitionFault) kinds() []grudgeKind {
 }
 
 func (p partitionFault) Possible(r Reach) error {
-	if r.Links == nil {
-		return fmt.Errorf("nemesis %q: %w", p.Name(), devnet.ErrNoControl)
+	if err := linksOffer(p.Name(), r, link.FeatureCut); err != nil {
+		return err
 	}
 	kinds := p.kinds()
 	least := slices.MinFunc(kinds, func(a, b grudgeKind) int { return a.min - b.min }).min

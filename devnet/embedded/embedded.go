@@ -1,6 +1,7 @@
 // Package embedded is a devnet of real nodes that needs nothing but this program:
 // every validator is a process of its own, this same binary executed again, and
-// the links between them are proxies in the process that started them.
+// the links between them are proxies in the process that started them, or one of
+// the other mechanisms of Links.
 //
 // Guarantees: Start returns when all nodes have served block 1. No validator
 // outlives the process that started it, not even its SIGKILL. A restarted node

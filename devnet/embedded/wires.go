@@ -19,10 +19,11 @@ const (
 	LinkProxy    = "proxy"    // TCP proxies in this process
 	LinkEmulator = "emulator" // a network namespace a node, frames switched in this process
 	LinkKernel   = "kernel"   // the same, packets carried by the kernel
+	LinkDirect   = "direct"   // nothing: nodes dial each other on the loopback device
 )
 
 // Links lists the mechanisms.
-func Links() []string { return []string{LinkProxy, LinkEmulator, LinkKernel} }
+func Links() []string { return []string{LinkProxy, LinkEmulator, LinkKernel, LinkDirect} }
 
 // wires are the links between the validators, and the ways that lead past them.
 type wires interface {
@@ -45,7 +46,9 @@ func newWires(mechanism string, names []string, subnet Subnet, seed uint64, spaw
 	var err error
 	switch mechanism {
 	case "", LinkProxy:
-		w, err = newStreets(names, subnet, seed, spawn)
+		w, err = newStreets(quarter{names, subnet, spawn}, seed)
+	case LinkDirect:
+		w = &squares{link.NewDirect(names), quarter{names, subnet, spawn}}
 	case LinkEmulator:
 		w, err = furnish(names, subnet, func() (spaces, error) {
 			return emulator.New(emulator.Options{Nodes: names, Seed: seed})
@@ -63,34 +66,49 @@ func newWires(mechanism string, names []string, subnet Subnet, seed uint64, spaw
 	return w, nil
 }
 
-// streets are proxies between nodes that all live in the host's own network.
-type streets struct {
-	*link.Proxy
+// quarter is where nodes live that have the host's own network.
+type quarter struct {
 	names  []string
 	subnet Subnet
 	spawn  *spawner
 }
 
-func newStreets(names []string, subnet Subnet, seed uint64, spawn *spawner) (*streets, error) {
-	s := &streets{names: names, subnet: subnet, spawn: spawn}
-	var err error
-	s.Proxy, err = link.NewProxy(link.Options{
-		Nodes: names, Protocols: protocols(), Host: subnet.linkHost(), Seed: seed,
-		Target: func(name, protocol string) string { return p2pOf(s.listen(slices.Index(names, name)), protocol) },
+func (q quarter) listen(i int) validator.Listen            { return q.subnet.listen(i) }
+func (q quarter) starter(string) func(cmd *exec.Cmd) error { return q.spawn.start }
+func (q quarter) reach(ctx context.Context, node, protocol string) (net.Conn, error) {
+	var d net.Dialer
+	return d.DialContext(ctx, "tcp", q.addr(node, protocol))
+}
+
+func (q quarter) addr(node, protocol string) string {
+	return p2pOf(q.listen(slices.Index(q.names, node)), protocol)
+}
+
+// streets lead from node to node through proxies.
+type streets struct {
+	*link.Proxy
+	quarter
+}
+
+func newStreets(q quarter, seed uint64) (*streets, error) {
+	p, err := link.NewProxy(link.Options{
+		Nodes: q.names, Protocols: protocols(), Host: q.subnet.linkHost(), Seed: seed, Target: q.addr,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return &streets{p, q}, nil
 }
 
-func (s *streets) listen(i int) validator.Listen            { return s.subnet.listen(i) }
 func (s *streets) dial(e link.Edge, protocol string) string { return s.Addr(e, protocol) }
-func (s *streets) starter(string) func(cmd *exec.Cmd) error { return s.spawn.start }
-func (s *streets) reach(ctx context.Context, node, protocol string) (net.Conn, error) {
-	var d net.Dialer
-	return d.DialContext(ctx, "tcp", p2pOf(s.listen(slices.Index(s.names, node)), protocol))
+
+// squares have nothing between the nodes.
+type squares struct {
+	*link.Direct
+	quarter
 }
+
+func (s *squares) dial(e link.Edge, protocol string) string { return s.addr(e.To, protocol) }
 
 // spaces are links between network namespaces, one a node.
 type spaces interface {

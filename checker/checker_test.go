@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -171,6 +172,52 @@ func TestStatsMeasures(t *testing.T) {
 	for _, s := range NemesisFaults().Check(context.Background(), h).Stats {
 		if s.Name == "kill" && s.Value != "once, 20ms in force" {
 			t.Errorf("kill was in force %q", s.Value)
+		}
+	}
+}
+
+// TestInForce: only a fault that bit, stayed and was undone was in force for a
+// known time.
+func TestInForce(t *testing.T) {
+	nemesis := func(f string, value history.Value, problem string) history.Op {
+		op := history.Op{Type: history.Info, Process: history.Nemesis(), F: f, Value: value}
+		if problem != "" {
+			op.Error = history.Vec(history.Keyword(problem), history.Text("because"))
+		}
+		return op
+	}
+	targets := history.Vec(history.Text("n1"))
+	outcome := func(f string, measured int64, problem string) history.Op {
+		kvs := []history.Value{history.Keyword("targets"), targets, history.Keyword("measured"), history.Int(measured)}
+		if problem == "" {
+			kvs = append(kvs, history.Keyword("evidence"), history.MapOf(history.Keyword("seen"), history.Flag(true)))
+		}
+		return nemesis(f, history.MapOf(kvs...), problem)
+	}
+	fault := func(bites, end string) []history.Op {
+		return []history.Op{
+			nemesis("start-delay", targets, ""), outcome("start-delay", 1e9, bites),
+			nemesis("stop-delay", targets, ""), outcome("stop-delay", 3e9, end),
+		}
+	}
+	for _, c := range []struct {
+		ops  [][]history.Op
+		want string
+	}{
+		{[][]history.Op{fault("", "")}, "once, 2s in force"},
+		{[][]history.Op{fault("", ""), fault("", "")}, "2 times, 4s in force"},
+		{[][]history.Op{fault("no-evidence", "")}, "once, not known to have been in force"},
+		{[][]history.Op{fault("", "lapsed")}, "once, not known to have been in force"},
+		{[][]history.Op{fault("", ""), fault("no-evidence", ""), fault("", "lapsed")}, "3 times, 2s in force in 1 of them; of the others it is not known"},
+		{[][]history.Op{fault("", "not-undone")}, "once, not known to have been in force"},
+	} {
+		h := &history.History{Ops: slices.Concat(c.ops...)}
+		for i := range h.Ops {
+			h.Ops[i].Index, h.Ops[i].Time = int64(i), int64(i)
+		}
+		stats := NemesisFaults().Check(context.Background(), h).Stats
+		if len(stats) != 1 || stats[0].Value != c.want {
+			t.Errorf("got %v, want %q", stats, c.want)
 		}
 	}
 }

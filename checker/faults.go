@@ -65,7 +65,7 @@ func (c nemesisFaults) Check(ctx context.Context, h *history.History) Result {
 			kind = &inForce{}
 			kinds[name] = kind
 		}
-		kind.add(h, f)
+		kind.add(h, f, problem == "")
 	}
 	never := notInjected(h)
 	r.Facts += len(never)
@@ -210,15 +210,18 @@ func errorText(op *history.Op) string {
 	return op.Error.String()
 }
 
-// inForce adds up how often and how long one kind of fault was in force.
+// inForce adds up how often one kind of fault was requested, and how long it was
+// in force: of those that were seen to bite, to stay, and to be undone. Of the
+// others nobody knows.
 type inForce struct {
-	count, measured int
-	total           time.Duration
+	count, doubtful, measured int
+	total                     time.Duration
 }
 
-func (k *inForce) add(h *history.History, f Fault) {
+func (k *inForce) add(h *history.History, f Fault, sound bool) {
 	k.count++
-	if f.Begun < 0 || f.Undone < 0 {
+	if !sound {
+		k.doubtful++
 		return
 	}
 	from, to := intOf(h.Ops[f.Begun].Value, "measured"), intOf(h.Ops[f.Undone].Value, "measured")
@@ -233,8 +236,16 @@ func (k *inForce) String() string {
 	if k.count == 1 {
 		times = "once"
 	}
-	if k.measured == 0 {
+	total := k.total.Round(time.Millisecond)
+	switch {
+	case k.count == 0:
 		return times
+	case k.doubtful == k.count:
+		return times + ", not known to have been in force"
+	case k.measured == 0: // the ops have no times
+		return times
+	case k.measured < k.count:
+		return fmt.Sprintf("%s, %v in force in %d of them; of the others it is not known", times, total, k.measured)
 	}
-	return fmt.Sprintf("%s, %v in force", times, k.total.Round(time.Millisecond))
+	return fmt.Sprintf("%s, %v in force", times, total)
 }

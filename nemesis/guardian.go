@@ -39,6 +39,7 @@ const (
 // end only the owner has: the kernel closes that at the owner's end, so that a
 // SIGKILL is seen within milliseconds.
 type Guardian struct {
+	pid   int
 	pipe  io.WriteCloser
 	ended <-chan struct{}
 	stop  chan struct{}
@@ -55,8 +56,10 @@ const (
 )
 
 // StartGuardian starts the guardian of a ledger, which must exist. It is
-// stopped by Close, after the ledger's last fault.
-func StartGuardian(ledger string) (*Guardian, error) {
+// stopped by Close, after the ledger's last fault. When it ends before, that is an
+// error in the log at once: from then on nobody takes the faults back when this
+// process dies. logger may be nil.
+func StartGuardian(ledger string, logger *slog.Logger) (*Guardian, error) {
 	ledger, err := filepath.Abs(ledger)
 	if err != nil {
 		return nil, fmt.Errorf("guardian: %w", err)
@@ -77,11 +80,19 @@ func StartGuardian(ledger string) (*Guardian, error) {
 		return nil, fmt.Errorf("guardian: %w", err)
 	}
 	ended := make(chan struct{})
+	g := &Guardian{pid: cmd.Process.Pid, pipe: pipe, ended: ended, stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {
-		_ = cmd.Wait() // its log tells
-		close(ended)
+		defer close(ended)
+		_ = cmd.Wait() // its state tells
+		select {
+		case <-g.stop:
+		default:
+			if logger != nil {
+				logger.Error("guardian ended before its time: no fault from here on proves anything, and nobody undoes them when jepgo dies",
+					"pid", g.pid, "state", cmd.ProcessState.String(), "log", log.Name())
+			}
+		}
 	}()
-	g := &Guardian{pipe: pipe, ended: ended, stop: make(chan struct{}), done: make(chan struct{})}
 	go g.beat()
 	return g, nil
 }

@@ -1,10 +1,13 @@
 package nemesis
 
 import (
+	"bufio"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,7 +64,7 @@ func TestGuardianEnds(t *testing.T) {
 	}
 	defer ledger.Close()
 	begun := time.Now()
-	g, err := StartGuardian(path)
+	g, err := StartGuardian(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +76,38 @@ func TestGuardianEnds(t *testing.T) {
 	}
 	if log, err := os.ReadFile(filepath.Join(filepath.Dir(path), guardianLog)); err != nil || len(log) > 0 {
 		t.Errorf("log %q, %v", log, err)
+	}
+}
+
+// TestGuardianDies: the owner says so at once, and not when it is asked.
+func TestGuardianDies(t *testing.T) {
+	path := filepath.Join(t.TempDir(), LedgerName)
+	ledger, err := CreateLedger(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ledger.Close()
+	said, says := io.Pipe()
+	defer said.Close()
+	g, err := StartGuardian(path, slog.New(slog.NewTextHandler(says, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	guardian, err := os.FindProcess(g.pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := guardian.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil || !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "guardian ended before its time") || !strings.Contains(line, "signal: killed") {
+		t.Errorf("it said %q, %v", line, err)
+	}
+	wait(t, "what was in force to have lapsed", func() bool { return g.Lapsed(begun) })
+	if err := g.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -132,10 +132,11 @@ func readJournal(path string) (*journal, error) {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	j, err := replay(text)
-	if err != nil {
-		return nil, fmt.Errorf("ledger %q: %w", path, err)
+	var broken *LedgerError
+	if errors.As(err, &broken) {
+		broken.Path = path
 	}
-	return j, nil
+	return j, err
 }
 
 // outlives reports whether the process still runs after that time.

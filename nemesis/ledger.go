@@ -154,6 +154,23 @@ func (l *Ledger) append(entry line) error {
 	return err
 }
 
+// LedgerError says that a ledger is not what a jepgo wrote, so that nobody knows
+// what it holds. Nothing is undone by such a ledger.
+type LedgerError struct {
+	Path string
+	Line int // from 1
+	Err  error
+}
+
+// Error says what to do: nobody but its reader can tell what was in force.
+func (e *LedgerError) Error() string {
+	return fmt.Sprintf("ledger %q: line %d: %v; what it holds is not known, so none of it is undone: mend that line, "+
+		"or, once you have seen that no fault of its run is left (jepgo heal still removes what carries our mark), move the file away; then run jepgo heal again",
+		e.Path, e.Line, e.Err)
+}
+
+func (e *LedgerError) Unwrap() error { return e.Err }
+
 // journal is what a ledger file says.
 type journal struct {
 	owner   *owner // nil when not even the first line is complete
@@ -173,10 +190,10 @@ func replay(text []byte) (*journal, error) {
 		}
 		var entry line
 		if err := json.Unmarshal(text[j.size:j.size+int64(end)], &entry); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+			return nil, &LedgerError{Line: n, Err: fmt.Errorf("expected JSON: %w", err)}
 		}
 		if err := j.apply(n, entry); err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+			return nil, &LedgerError{Line: n, Err: err}
 		}
 		j.size += int64(end) + 1
 	}

@@ -276,6 +276,35 @@ func TestHealWithoutLedger(t *testing.T) {
 	}
 }
 
+// TestHealGarbage: a ledger that is none names itself, the line, and a way out.
+func TestHealGarbage(t *testing.T) {
+	const owner = `{"ledger":1,"owner":{"pid":1,"start":1},"at":"2026-01-01T00:00:00Z"}`
+	for text, want := range map[string]string{
+		"garbage\n":                         "line 1: expected JSON: invalid character 'g'",
+		"{}\n":                              "line 1: not a ledger of version 1",
+		owner + "\n\x00\x00\n":              "line 2: expected JSON: invalid character",
+		owner + "\n{\"fault\":\"pause\"}\n": "line 2: neither a fault added nor one done",
+	} {
+		path := filepath.Join(t.TempDir(), LedgerName)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Heal(t.Context(), path)
+		var broken *LedgerError
+		if !errors.As(err, &broken) || broken.Path != path {
+			t.Fatalf("%q: got %v", text, err)
+		}
+		for _, part := range []string{path, want, "move the file away", "jepgo heal again"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%q: %q is not in %q", text, part, err)
+			}
+		}
+		if after, err := os.ReadFile(path); err != nil || string(after) != text {
+			t.Errorf("%q: it was changed: %q, %v", text, after, err)
+		}
+	}
+}
+
 func TestHealWhileOwnerLives(t *testing.T) {
 	path := filepath.Join(t.TempDir(), LedgerName)
 	l, err := CreateLedger(path)

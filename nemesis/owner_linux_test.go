@@ -61,7 +61,7 @@ func ownerMain() {
 		panic(err)
 	}
 	if args.Guard {
-		if _, err := StartGuardian(args.Ledger); err != nil {
+		if _, err := StartGuardian(args.Ledger, nil); err != nil {
 			panic(err)
 		}
 	}

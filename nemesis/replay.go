@@ -31,6 +31,8 @@ type Schedule struct {
 	Quorum   Quorum        `json:"quorum"`
 	Nodes    []string      `json:"nodes"`
 	Faults   []*Scheduled  `json:"faults"` // in the order in which they were applied
+
+	path string // where it was read from
 }
 
 // Scheduled is one application of a fault.
@@ -100,25 +102,36 @@ func (s *Scheduled) same(targets history.Value) error {
 // touched.
 func (s *Schedule) Parse(r Reach) ([]Fault, error) {
 	if r.Nodes != len(s.Nodes) {
-		return nil, fmt.Errorf("schedule: it is of %d nodes (%s), and there are %d", len(s.Nodes), list(s.Nodes), r.Nodes)
+		return nil, fmt.Errorf("%s: it is of %d nodes (%s), and there are %d", s.place(), len(s.Nodes), list(s.Nodes), r.Nodes)
 	}
 	var faults []Fault
 	seen := make(map[string]bool)
-	for _, at := range s.Faults {
+	for i, at := range s.Faults {
 		if seen[at.Fault] {
 			continue
 		}
 		seen[at.Fault] = true
 		_, f, err := Lookup(at.Fault)
-		if err != nil {
-			return nil, err
+		if err == nil {
+			err = at.known(s.Nodes)
 		}
-		if err := f.Possible(r); err != nil {
-			return nil, err
+		if err == nil {
+			err = f.Possible(r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: fault %d of %d: %w", s.place(), i+1, len(s.Faults), err)
 		}
 		faults = append(faults, f)
 	}
 	return faults, nil
+}
+
+// place names the schedule in an error.
+func (s *Schedule) place() string {
+	if s.path == "" {
+		return "schedule"
+	}
+	return fmt.Sprintf("schedule %q", s.path)
 }
 
 // Replayed returns a run's options with what a replay takes from the schedule
@@ -205,6 +218,7 @@ func ReadSchedule(path string) (*Schedule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schedule %q: %w", path, err)
 	}
+	s.path = path
 	return s, nil
 }
 
@@ -241,6 +255,11 @@ func DecodeSchedule(text []byte) (*Schedule, error) {
 	}
 	for i, at := range s.Faults {
 		err := at.check()
+		if err == nil {
+			if err = at.known(s.Nodes); err != nil {
+				err = fmt.Errorf("fault %d of %d, %q: %w", i+1, len(s.Faults), at.Fault, err)
+			}
+		}
 		if err == nil && i > 0 && at.At < s.Faults[i-1].At {
 			err = fmt.Errorf("at_ns %d: expected none below that of the fault before it", at.At)
 		}
@@ -261,6 +280,36 @@ func (s *Schedule) check() error {
 		return fmt.Errorf("quorum %q: expected %s or %s", s.Quorum, QuorumAny, QuorumSafe)
 	case len(s.Nodes) == 0:
 		return errors.New("nodes: expected at least one")
+	}
+	for i, name := range s.Nodes {
+		if want := fmt.Sprintf("n%d", i+1); name != want {
+			return fmt.Errorf("nodes: %q in place %d: expected %q: the nodes of a devnet are n1, n2 and so on", name, i+1, want)
+		}
+	}
+	return nil
+}
+
+// known refuses the name of a node that there is not.
+func (s *Scheduled) known(nodes []string) error {
+	targets, err := history.ParseValue(s.Targets)
+	if err != nil {
+		return fmt.Errorf("targets %q: %w", s.Targets, err)
+	}
+	named := append(slices.Clone(s.Nodes), nodesOf(targets)...)
+	cut, _ := targets.Field("cut")
+	for i, v := range cut.Elems() { // {"n1" #{"n2"}}
+		if i%2 == 0 {
+			named = append(named, v.Text())
+			continue
+		}
+		for _, from := range v.Elems() {
+			named = append(named, from.Text())
+		}
+	}
+	for _, name := range named {
+		if !slices.Contains(nodes, name) {
+			return fmt.Errorf("node %q: unknown; the nodes are %s", name, list(nodes))
+		}
 	}
 	return nil
 }

@@ -52,6 +52,11 @@ func TestScheduleErrors(t *testing.T) {
 		head + "{\"fault\": \"kill\", \"targets\": \"[]\", \"at_ns\": -1}]}":                                            "line 3, column 3: at_ns -1",
 		head + "{\"fault\": \"kill\", \"targets\": \"[]\", \"at_ns\": 5}, {\"fault\": \"kill\", \"targets\": \"[]\"}]}": "line 3, column 51: at_ns 0: expected none below",
 		head + "null]}": "fault null",
+		// Nodes that there are not, wherever they are named.
+		head + "{\"fault\": \"kill\", \"targets\": \"[]\"},\n  {\"fault\": \"kill\", \"nodes\": [\"n7\"], \"targets\": \"[]\"}]}": "line 4, column 3: fault 2 of 2, \"kill\": node \"n7\": unknown; the nodes are n1",
+		head + "{\"fault\": \"kill\", \"targets\": \"[\\\"alice\\\"]\"}]}":                                                        "line 3, column 3: fault 1 of 1, \"kill\": node \"alice\": unknown; the nodes are n1",
+		head + "{\"fault\": \"partition\", \"targets\": \"{:cut {\\\"n1\\\" #{\\\"bob\\\"}}}\"}]}":                                "node \"bob\": unknown",
+		strings.Replace(head, `"n1"`, `"n1", "alice"`, 1) + "]}":                                                                  "nodes: \"alice\" in place 2: expected \"n2\"",
 	} {
 		if _, err := DecodeSchedule([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\ngot %v\nwant %s", text, err, want)

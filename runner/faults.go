@@ -19,7 +19,7 @@ func (t *test) guard() (err error) {
 	if t.ledger, err = nemesis.CreateLedger(path); err != nil {
 		return err
 	}
-	t.guardian, err = nemesis.StartGuardian(path)
+	t.guardian, err = nemesis.StartGuardian(path, t.log)
 	return err
 }
 

@@ -98,8 +98,10 @@ type Action struct {
 
 // Tx is a signed transaction.
 type Tx struct {
-	Hash common.Hash
-	Raw  []byte
+	Hash  common.Hash
+	From  common.Address
+	Nonce uint64
+	Raw   []byte
 }
 
 // sign makes the transaction with the account's next nonce, without using the
@@ -122,5 +124,5 @@ func (a *Account) sign(fees Fees, do Action) (Tx, error) {
 	if err != nil {
 		return Tx{}, fmt.Errorf("transaction of %s: %w", a.Address, err)
 	}
-	return Tx{Hash: tx.Hash(), Raw: raw}, nil
+	return Tx{Hash: tx.Hash(), From: a.Address, Nonce: a.nonce, Raw: raw}, nil
 }

@@ -38,6 +38,7 @@ type Head struct {
 type BlockTx struct {
 	Hash  common.Hash
 	To    *common.Address // nil for a creation
+	Value *big.Int        // wei; nil when the node does not say
 	Input []byte
 }
 
@@ -137,6 +138,7 @@ func (c *Client) block(ctx context.Context, method string, id any, is func(Heade
 		Transactions *[]struct {
 			Hash  *common.Hash    `json:"hash"`
 			To    *common.Address `json:"to"`
+			Value *hexutil.Big    `json:"value"`
 			Input *hexutil.Bytes  `json:"input"`
 			Data  *hexutil.Bytes  `json:"data"` // the older name of input
 		} `json:"transactions"`
@@ -155,7 +157,7 @@ func (c *Client) block(ctx context.Context, method string, id any, is func(Heade
 		if tx.Hash == nil || tx.Input == nil {
 			return Block{}, c.fault(method, malformed("transaction %d of block %d has no hash or no input", i, h.Number))
 		}
-		b.Txs[i] = BlockTx{Hash: *tx.Hash, To: tx.To, Input: *tx.Input}
+		b.Txs[i] = BlockTx{Hash: *tx.Hash, To: tx.To, Value: (*big.Int)(tx.Value), Input: *tx.Input}
 	}
 	return b, nil
 }

@@ -31,7 +31,9 @@ func (c *Client) SendRaw(ctx context.Context, tx Tx) error {
 type Result struct {
 	Outcome
 	Tx      common.Hash // zero when nothing was signed
-	Receipt *Receipt    // nil unless it was seen in a block
+	From    common.Address
+	Nonce   uint64
+	Receipt *Receipt // nil unless it was seen in a block
 }
 
 // Execute signs one transaction, sends it and waits until this node shows its
@@ -47,6 +49,13 @@ func (c *Client) Execute(ctx context.Context, from *Account, fees Fees, do Actio
 	if err != nil {
 		return Result{Outcome: Outcome{history.Fail, Refused, oneLine(err.Error())}}
 	}
+	r := c.settle(ctx, from, tx)
+	r.Tx, r.From, r.Nonce = tx.Hash, tx.From, tx.Nonce
+	return r
+}
+
+// settle sends a transaction until it is known what became of it.
+func (c *Client) settle(ctx context.Context, from *Account, tx Tx) Result {
 	arrives, stop := c.receipts.await(tx.Hash)
 	defer stop()
 
@@ -58,7 +67,7 @@ func (c *Client) Execute(ctx context.Context, from *Account, fees Fees, do Actio
 		select {
 		case r := <-arrives:
 			from.nonce++
-			out := Result{Outcome: Outcome{Type: history.OK}, Tx: tx.Hash, Receipt: r}
+			out := Result{Outcome: Outcome{Type: history.OK}, Receipt: r}
 			if !r.OK {
 				out.Outcome = Outcome{history.Fail, Reverted, fmt.Sprintf("reverted in block %d", r.Number)}
 			}
@@ -67,15 +76,15 @@ func (c *Client) Execute(ctx context.Context, from *Account, fees Fees, do Actio
 			from.nonce++
 			if attempt == 1 { // the deadline had passed before anything was sent
 				from.nonce--
-				return Result{Outcome: Outcome{history.Fail, Refused, "not sent: " + ctx.Err().Error()}, Tx: tx.Hash}
+				return Result{Outcome: Outcome{history.Fail, Refused, "not sent: " + ctx.Err().Error()}}
 			}
-			return Result{Outcome: c.inDoubt(ctx, accepted, doubt), Tx: tx.Hash}
+			return Result{Outcome: c.inDoubt(ctx, accepted, doubt)}
 		case <-send.C:
 			try, cancel := context.WithTimeout(ctx, sendPatience)
 			o := SubmitOutcome(c.SendRaw(try, tx))
 			cancel()
 			if o.Type == history.Fail && attempt == 1 {
-				return Result{Outcome: o, Tx: tx.Hash}
+				return Result{Outcome: o}
 			}
 			if o.Type == history.OK {
 				accepted = true

@@ -84,6 +84,10 @@ var hostile = []struct {
 	{"block with huge numbers", answerAll(`{"number":"0xffffffffffffffffffff","hash":"0x12"}`), client.Malformed},
 	{"block beyond 63 bits", answerAll(`{"number":"0xffffffffffffffff","timestamp":"0x1","hash":"` + zeros + `","parentHash":"` + zeros + `","stateRoot":"` + zeros + `","transactions":[]}`), client.Malformed},
 	{"receipt of another", answerAll(`{"transactionHash":"` + zeros + `","blockHash":"` + zeros + `","blockNumber":"0x1","status":"0x1"}`), client.Malformed},
+	{"logs with missing fields", answerAll(`[{"address":"0x0000000000000000000000000000000000000000","topics":[],"data":"0x"}]`), client.Malformed},
+	{"logs that are null", answerAll(`[null,null]`), client.Malformed},
+	{"log of another contract and block", answerAll(`[{"address":"0x0100000000000000000000000000000000000000","topics":[],"data":"0x","blockNumber":"0x5","blockHash":"` + zeros + `","transactionHash":"` + zeros + `","logIndex":"0x0"}]`), client.Malformed},
+	{"log of another block", answerAll(`[{"address":"0x0000000000000000000000000000000000000000","topics":[],"data":"0x","blockNumber":"0x5","blockHash":"` + zeros + `","transactionHash":"` + zeros + `","logIndex":"0x0"}]`), client.Malformed},
 	{"status 429", status(429, "slow"), client.RateLimited},
 	{"status 503", status(503, "<html>busy</html>"), client.HTTPStatus},
 	{"status 500 with an endless line", status(500, strings.Repeat("x", 1<<20)), client.HTTPStatus},
@@ -134,13 +138,23 @@ func TestHostileAnswers(t *testing.T) {
 				"fees":     func(ctx context.Context) error { _, err := c.Fees(ctx); return err },
 				"balance":  func(ctx context.Context) error { _, err := c.Balance(ctx, common.Address{}); return err },
 				"code":     func(ctx context.Context) error { _, err := c.Code(ctx, common.Address{}); return err },
+				"call at": func(ctx context.Context) error {
+					_, err := c.CallAtHash(ctx, common.Address{}, nil, common.Hash{1})
+					return err
+				},
+				"state": func(ctx context.Context) error {
+					_, err := c.StateAt(ctx, common.Address{}, common.Hash{1})
+					return err
+				},
+				"logs of": func(ctx context.Context) error { _, err := c.LogsOf(ctx, common.Address{}, common.Hash{1}); return err },
+				"logs":    func(ctx context.Context) error { _, err := c.LogsBetween(ctx, common.Address{}, 5, 6); return err },
 			} {
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 				err := read(ctx)
 				cancel()
 				if err == nil {
 					// These few answers are what was asked for.
-					proper := map[string]bool{"null result/receipts": true, "huge hex/code": true}
+					proper := map[string]bool{"null result/receipts": true, "huge hex/code": true, "huge hex/call at": true}
 					if !proper[h.name+"/"+name] {
 						t.Errorf("%s took the answer", name)
 					}

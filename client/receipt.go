@@ -16,6 +16,7 @@ type Log struct {
 	Address common.Address
 	Topics  []common.Hash
 	Data    []byte
+	Index   int64 // in its block, over all transactions; -1 when the node does not say
 }
 
 // Receipt says which block a transaction is in and what it did.
@@ -58,9 +59,10 @@ func (c *Client) receipt(r *request, tx common.Hash) (*Receipt, error) {
 		Status    *hexutil.Uint64 `json:"status"`
 		Contract  *common.Address `json:"contractAddress"`
 		Logs      []struct {
-			Address common.Address `json:"address"`
-			Topics  []common.Hash  `json:"topics"`
-			Data    hexutil.Bytes  `json:"data"`
+			Address common.Address  `json:"address"`
+			Topics  []common.Hash   `json:"topics"`
+			Data    hexutil.Bytes   `json:"data"`
+			Index   *hexutil.Uint64 `json:"logIndex"`
 		} `json:"logs"`
 	}
 	if err := json.Unmarshal(r.raw, &wire); err != nil {
@@ -77,9 +79,17 @@ func (c *Client) receipt(r *request, tx common.Hash) (*Receipt, error) {
 	}
 	out := &Receipt{Tx: tx, BlockHash: *wire.BlockHash, Number: uint64(*wire.Number), OK: *wire.Status == 1, Contract: wire.Contract}
 	for _, l := range wire.Logs {
-		out.Logs = append(out.Logs, Log{Address: l.Address, Topics: l.Topics, Data: l.Data})
+		out.Logs = append(out.Logs, Log{Address: l.Address, Topics: l.Topics, Data: l.Data, Index: logIndex(l.Index)})
 	}
 	return out, nil
+}
+
+// logIndex reads an index that may be missing, or absurd.
+func logIndex(i *hexutil.Uint64) int64 {
+	if i == nil || uint64(*i) > math.MaxInt64 {
+		return -1
+	}
+	return int64(*i)
 }
 
 const (

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -38,6 +39,42 @@ func (c *Client) CallAt(ctx context.Context, to common.Address, data []byte, tag
 		return Called{}, err
 	}
 	return out, nil
+}
+
+// CallAtHash asks the node to run a call on the state after the block with that
+// hash (EIP-1898), be it on the node's canonical chain or not.
+func (c *Client) CallAtHash(ctx context.Context, to common.Address, data []byte, hash common.Hash) ([]byte, error) {
+	return ask[hexutil.Bytes](ctx, c, "eth_call", map[string]any{"to": to, "input": hexutil.Bytes(data)}, atHash(hash))
+}
+
+// atHash is a block by its hash, as a parameter of calls about its state.
+func atHash(hash common.Hash) map[string]any { return map[string]any{"blockHash": hash} }
+
+// State is an account after some block.
+type State struct {
+	Nonce   uint64 // of its next transaction
+	Balance *big.Int
+}
+
+// StateAt returns an account after the block with that hash, asked in one batch.
+func (c *Client) StateAt(ctx context.Context, who common.Address, hash common.Hash) (State, error) {
+	reqs := []request{
+		{method: "eth_getTransactionCount", args: []any{who, atHash(hash)}},
+		{method: "eth_getBalance", args: []any{who, atHash(hash)}},
+	}
+	c.batch(ctx, reqs)
+	nonce, err := decode[hexutil.Uint64](c, &reqs[0])
+	if err != nil {
+		return State{}, err
+	}
+	if uint64(nonce) > math.MaxInt64 {
+		return State{}, c.fault(reqs[0].method, malformed("nonce %d, want at most %d", uint64(nonce), int64(math.MaxInt64)))
+	}
+	balance, err := decode[hexutil.Big](c, &reqs[1])
+	if err != nil {
+		return State{}, err
+	}
+	return State{uint64(nonce), (*big.Int)(&balance)}, nil
 }
 
 // ChainID returns the id that transactions are signed for.

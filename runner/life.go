@@ -29,6 +29,7 @@ type test struct {
 	net       *network
 	clients   []*client.Client
 	profile   claims.Profile
+	book      *workloads.Book
 	instances []workloads.Instance
 	threads   []workloads.Thread // of the main phase, in the order of their process ids
 
@@ -129,20 +130,8 @@ func (t *test) setup(ctx context.Context) error {
 	if err := t.writeTest(); err != nil {
 		return err
 	}
-	for i, name := range t.o.Workloads {
-		w, err := workloads.Get(name)
-		if err != nil {
-			return err
-		}
-		instance, err := w.New(ctx, workloads.Env{
-			Nodes: t.clients, Accounts: accounts, Profile: t.profile,
-			Rand: stream(t.o.Seed, streamWorkload+uint64(i)), Concurrency: t.o.threads, OpTimeout: t.o.OpTimeout,
-		})
-		if err != nil {
-			return fmt.Errorf("workload %s: %w", name, err)
-		}
-		t.instances = append(t.instances, instance)
-		t.threads = append(t.threads, instance.Threads()...)
+	if err := t.prepare(ctx, accounts); err != nil {
+		return err
 	}
 	return t.journal.note("test", t.describe())
 }
@@ -161,6 +150,7 @@ func (t *test) accountSeed() string {
 // one more draw in one of them leaves the others as they were.
 const (
 	streamNemesis  uint64 = 1
+	streamClients  uint64 = 2
 	streamWorkload uint64 = 100 // and one for each workload
 )
 
@@ -201,24 +191,6 @@ func (t *test) crew() *crew {
 		t.workers = &crew{journal: t.journal, limit: rate.NewLimiter(limit, 1), log: t.log}
 	}
 	return t.workers
-}
-
-// final lets every workload make its last reads.
-func (t *test) final(ctx context.Context) error {
-	if err := t.journal.phase(phaseFinal); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, finalBound)
-	defer cancel()
-	for _, instance := range t.instances {
-		if err := t.crew().drive(ctx, ctx, instance.Final()); err != nil {
-			return err
-		}
-	}
-	if ctx.Err() != nil {
-		t.log.Warn("final reads were cut off", "bound", finalBound)
-	}
-	return nil
 }
 
 // setupBound is how long it may take to have a network, funds and contracts.

@@ -90,13 +90,6 @@ func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*ne
 	return &network{Network: n, embedded: n}, nil
 }
 
-// senders is how many sender accounts the run can need: each operation in doubt
-// takes its client to a fresh one, and it is in doubt only after OpTimeout.
-func (t *test) senders() int {
-	const spare = 8
-	return t.o.threads * (int(t.o.Time/t.o.OpTimeout) + spare)
-}
-
 // fund gives the senders of an attached network their funds; an embedded one
 // has them in its genesis.
 func (t *test) fund(ctx context.Context, accounts *client.Accounts) error {

@@ -1,8 +1,9 @@
 package workloads
 
 import (
+	"bytes"
 	"context"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -15,59 +16,76 @@ import (
 	"github.com/jepgo/jepgo/history"
 )
 
-// registerJSON is what Register.sol compiles to. To make it anew, with the npm
-// package solc 0.8.30 in DIR/node_modules:
+// artifacts are what the sources beside them compile to; contracts/compile.mjs
+// says how to make them anew.
 //
-//	NODE_PATH=DIR/node_modules node workloads/contracts/compile.mjs > workloads/contracts/Register.json
-//
-//go:embed contracts/Register.json
-var registerJSON []byte
+//go:embed contracts/*.json
+var artifacts embed.FS
 
 const (
-	deployGas = 1_000_000 // a third of it is used before Amsterdam
+	deployGas = 1_500_000 // a third of it is used before Amsterdam
 	callGas   = 200_000   // a first write takes about 50,000
 )
 
-// contract is the register contract at its address.
+// contract is one of our contracts at its address.
 type contract struct {
+	name    string
 	abi     abi.ABI
 	code    []byte // creation code
 	address common.Address
 	height  uint64 // of the block that holds the deployment
 }
 
-func loadContract() (*contract, error) {
+// loadContract reads the artifact of that name, which is that of its source:
+// Register, say.
+func loadContract(name string) (*contract, error) {
+	text, err := artifacts.ReadFile("contracts/" + name + ".json")
+	if err != nil {
+		return nil, fmt.Errorf("contract %s: %w", name, err)
+	}
 	var artifact struct {
 		ABI      json.RawMessage `json:"abi"`
 		Bytecode string          `json:"bytecode"`
 	}
-	if err := json.Unmarshal(registerJSON, &artifact); err != nil {
-		return nil, fmt.Errorf("register contract: %w", err)
+	if err := json.Unmarshal(text, &artifact); err != nil {
+		return nil, fmt.Errorf("contract %s: %w", name, err)
 	}
-	c := &contract{code: common.FromHex(artifact.Bytecode)}
+	c := &contract{name: name, code: common.FromHex(artifact.Bytecode)}
 	if err := json.Unmarshal(artifact.ABI, &c.abi); err != nil {
-		return nil, fmt.Errorf("register contract: %w", err)
+		return nil, fmt.Errorf("contract %s: %w", name, err)
 	}
 	return c, nil
 }
 
-// deploy creates the contract through the first node and returns once every
-// node has it.
-func (c *contract) deploy(ctx context.Context, nodes []*client.Client, from *client.Account, fees client.Fees) error {
-	r := nodes[0].Execute(ctx, from, fees, client.Action{Data: c.code, Gas: deployGas})
+// deployed loads a contract, creates it through the first node, and returns once
+// every node has it. Arguments are those of its constructor.
+func deployed(ctx context.Context, env Env, name string, args ...any) (*contract, error) {
+	if len(env.Nodes) == 0 {
+		return nil, fmt.Errorf("contract %s has no nodes to be on, want at least one", name)
+	}
+	c, err := loadContract(name)
+	if err != nil {
+		return nil, err
+	}
+	tail, err := c.abi.Pack("", args...)
+	if err != nil {
+		return nil, fmt.Errorf("contract %s: %w", name, err)
+	}
+	via := env.Nodes[0]
+	r := via.Execute(ctx, env.Deployer, env.Fees, client.Action{Data: append(c.code, tail...), Gas: deployGas})
 	if r.Type != history.OK {
-		return fmt.Errorf("register contract: not deployed by %s through node %s: %s: %s", from.Address, nodes[0].Name(), r.Class, r.Text)
+		return nil, fmt.Errorf("contract %s: not deployed by %s through node %s: %s: %s", name, env.Deployer.Address, via.Name(), r.Class, r.Text)
 	}
 	if r.Receipt.Contract == nil {
-		return fmt.Errorf("register contract: receipt of %s from node %s names no contract", r.Tx, nodes[0].Name())
+		return nil, fmt.Errorf("contract %s: receipt of %s from node %s names no contract", name, r.Tx, via.Name())
 	}
 	c.address, c.height = *r.Receipt.Contract, r.Receipt.Number
-	for _, n := range nodes {
+	for _, n := range env.Nodes {
 		if err := c.awaitCode(ctx, n); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return c, nil
 }
 
 func (c *contract) awaitCode(ctx context.Context, n *client.Client) error {
@@ -83,111 +101,124 @@ func (c *contract) awaitCode(ctx context.Context, n *client.Client) error {
 			if err == nil {
 				err = ctx.Err()
 			}
-			return fmt.Errorf("register contract: node %s does not have block %d with it: %w", n.Name(), c.height, err)
+			return fmt.Errorf("contract %s: node %s does not have block %d with it: %w", c.name, n.Name(), c.height, err)
 		case <-poll.C:
 		}
 	}
 }
 
-// call encodes a call of a method whose arguments are all numbers.
-func (c *contract) call(method string, numbers ...int64) (client.Action, error) {
-	args := make([]any, len(numbers))
-	for i, n := range numbers {
-		args[i] = big.NewInt(n)
-	}
+// call encodes a transaction that calls a method.
+func (c *contract) call(gas uint64, method string, args ...any) (client.Action, error) {
 	data, err := c.abi.Pack(method, args...)
-	return client.Action{To: &c.address, Data: data, Gas: callGas}, err
-}
-
-// readEvent finds what a strong read of the key returned.
-func (c *contract) readEvent(r *client.Receipt, key *big.Int) (*big.Int, bool) {
-	event := c.abi.Events["Read"]
-	for _, l := range r.Logs {
-		if l.Address == c.address && len(l.Topics) == 2 && l.Topics[0] == event.ID &&
-			l.Topics[1].Big().Cmp(key) == 0 && len(l.Data) == 32 {
-			return new(big.Int).SetBytes(l.Data), true
-		}
-	}
-	return nil, false
-}
-
-// change is a register transaction decoded from its calldata.
-type change struct {
-	f     string // write, cas or read
-	key   *big.Int
-	value history.Value // of a write or cas, as in :txs; nil for a read
+	return client.Action{To: &c.address, Data: data, Gas: gas}, err
 }
 
 // decode reads the calldata of a transaction to the contract; ok is false for
-// anything else than write, cas and read.
-func (c *contract) decode(tx client.BlockTx) (out change, ok bool) {
+// what calls none of its methods.
+func (c *contract) decode(tx client.BlockTx) (method string, args []any, ok bool) {
 	if tx.To == nil || *tx.To != c.address || len(tx.Input) < 4 {
-		return change{}, false
+		return "", nil, false
 	}
-	method, err := c.abi.MethodById(tx.Input[:4])
+	m, err := c.abi.MethodById(tx.Input[:4])
 	if err != nil {
-		return change{}, false
+		return "", nil, false
 	}
-	args, err := method.Inputs.Unpack(tx.Input[4:])
+	args, err = m.Inputs.Unpack(tx.Input[4:])
 	if err != nil {
-		return change{}, false
+		return "", nil, false
 	}
-	var n []*big.Int
-	for _, a := range args {
-		b, ok := a.(*big.Int)
-		if !ok {
-			return change{}, false
-		}
-		n = append(n, b)
-	}
-	switch method.Name {
-	case "write":
-		return change{"write", n[0], history.BigOf(n[1])}, true
-	case "cas":
-		return change{"cas", n[0], history.Vec(history.BigOf(n[1]), history.BigOf(n[2]))}, true
-	case "read":
-		return change{"read", n[0], history.Value{}}, true
-	}
-	return change{}, false
+	return m.Name, args, true
 }
 
-// peeked is the answer to a local read.
-type peeked struct {
-	value  history.Value
+// events lists the logs of that event in a receipt.
+func (c *contract) events(r *client.Receipt, name string) []client.Log {
+	var out []client.Log
+	for _, l := range r.Logs {
+		if l.Address == c.address && len(l.Topics) > 0 && l.Topics[0] == c.abi.Events[name].ID {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// unpack decodes what a method returned, or what an event has in its data. It
+// wants exactly those bytes that encode it.
+func unpack(args abi.Arguments, data []byte) ([]any, error) {
+	values, err := args.Unpack(data)
+	if err != nil {
+		return nil, err
+	}
+	again, err := args.Pack(values...)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(again, data) {
+		return nil, fmt.Errorf("%d bytes are not the encoding of what they say, which has %d", len(data), len(again))
+	}
+	return values, nil
+}
+
+// viewed is the answer to a local read.
+type viewed struct {
+	values []any // without number and parent
 	number uint64
 	hash   common.Hash // zero when it could not be told which block of that number it was
 }
 
-// peek reads a key from the node's own state at a tag.
-func (c *contract) peek(ctx context.Context, n *client.Client, key int64, tag string) (peeked, error) {
-	data, err := c.abi.Pack("peek", big.NewInt(key))
+// view calls a method on the node's own state at a tag. The last two values that
+// it returns have to be the number and the parent's hash of the block.
+func (c *contract) view(ctx context.Context, n *client.Client, tag, method string, args ...any) (viewed, error) {
+	data, err := c.abi.Pack(method, args...)
 	if err != nil {
-		return peeked{}, err
+		return viewed{}, err
 	}
 	called, err := n.CallAt(ctx, c.address, data, tag)
 	if err != nil {
-		return peeked{}, err
+		return viewed{}, err
 	}
 	if len(called.Data) == 0 {
-		return peeked{}, noContract{tag}
+		return viewed{}, noContract{tag}
 	}
-	if len(called.Data) != 96 {
-		return peeked{}, fmt.Errorf("answer to peek has %d bytes, want 96", len(called.Data))
+	values, err := unpack(c.abi.Methods[method].Outputs, called.Data)
+	if err != nil {
+		return viewed{}, fmt.Errorf("answer to %s: %w", method, err)
 	}
-	number := new(big.Int).SetBytes(called.Data[32:64])
-	if !number.IsInt64() {
-		return peeked{}, fmt.Errorf("answer to peek names block %s, which cannot be", number)
+	last := len(values) - 2
+	number, isNumber := values[last].(*big.Int)
+	parent, isHash := values[last+1].([32]byte)
+	if !isNumber || !isHash || !number.IsInt64() {
+		return viewed{}, fmt.Errorf("answer to %s names block %v, which cannot be", method, values[last])
 	}
-	out := peeked{value: registerValue(new(big.Int).SetBytes(called.Data[:32])), number: number.Uint64()}
-	out.hash = c.identify(ctx, n, called, out.number, common.BytesToHash(called.Data[64:]))
+	out := viewed{values: values[:last], number: number.Uint64()}
+	out.hash = identify(ctx, n, called, out.number, parent)
 	return out, nil
+}
+
+// viewAt calls a method on the state after the block with that hash.
+func (c *contract) viewAt(ctx context.Context, n *client.Client, hash common.Hash, method string, args ...any) ([]any, error) {
+	data, err := c.abi.Pack(method, args...)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := n.CallAtHash(ctx, c.address, data, hash)
+	if err != nil {
+		return nil, err
+	}
+	if len(answer) == 0 {
+		return nil, noContract{hash.Hex()}
+	}
+	values, err := unpack(c.abi.Methods[method].Outputs, answer)
+	if err != nil {
+		return nil, fmt.Errorf("answer to %s: %w", method, err)
+	}
+	return values, nil
 }
 
 // identify finds the block of that number and parent that a call was answered
 // from. A batch is not atomic: the head may move, or even be replaced, between
 // its parts. So the headers before and after the call are both asked; two
 // siblings at that number leave it open, for either may have answered.
-func (c *contract) identify(ctx context.Context, n *client.Client, called client.Called, number uint64, parent common.Hash) common.Hash {
+func identify(ctx context.Context, n *client.Client, called client.Called, number uint64, parent common.Hash) common.Hash {
 	is := func(h client.Header) bool { return h.Number == number && h.Parent == parent }
 	before, after := is(called.Before), is(called.After)
 	switch {
@@ -205,15 +236,40 @@ func (c *contract) identify(ctx context.Context, n *client.Client, called client
 	return common.Hash{}
 }
 
-// noContract says that the block at a tag is from before the deployment.
-type noContract struct{ tag string }
+// noContract says that the block at a tag, or with a hash, is from before the
+// deployment.
+type noContract struct{ at string }
 
-func (e noContract) Error() string { return "contract is not there yet at " + e.tag }
+func (e noContract) Error() string { return "contract is not there yet at " + e.at }
 
-// registerValue is what a register holds; zero is never written.
-func registerValue(v *big.Int) history.Value {
-	if v.Sign() == 0 {
-		return history.Value{}
+// unsigned is a number as contracts take it.
+func unsigned(n int64) *big.Int { return big.NewInt(n) }
+
+// numberOf renders a number of a contract.
+func numberOf(v any) (history.Value, bool) {
+	switch n := v.(type) {
+	case *big.Int:
+		return history.BigOf(n), true
+	case uint32:
+		return history.Int(int64(n)), true
 	}
-	return history.BigOf(v)
+	return history.Value{}, false
+}
+
+// numbersOf renders a list of numbers of a contract.
+func numbersOf(v any) (history.Value, bool) {
+	var out []history.Value
+	switch list := v.(type) {
+	case []uint32:
+		for _, n := range list {
+			out = append(out, history.Int(int64(n)))
+		}
+	case []*big.Int:
+		for _, n := range list {
+			out = append(out, history.BigOf(n))
+		}
+	default:
+		return history.Value{}, false
+	}
+	return history.Vec(out...), true
 }

@@ -23,6 +23,7 @@ const (
 func head() Workload {
 	return Workload{
 		Name: "head",
+		Ops:  []string{"head", "block"},
 		Doc: "A watcher on every node asks four times a second for latest, safe and finalized in one batch, and fills the heights " +
 			"that it missed by parent. At the end every height of the run is asked of every node.",
 		New: newHead,
@@ -61,8 +62,11 @@ func (h *heads) Threads() []Thread {
 	return out
 }
 
-// Final returns one thread for each node that reads every height of the run.
-func (h *heads) Final() []Thread {
+// Final returns nothing: what is read in the end is the chain as it then stands.
+func (h *heads) Final() []Thread { return nil }
+
+// Closing returns one thread for each node that reads every height of the run.
+func (h *heads) Closing() []Thread {
 	var out []Thread
 	for _, n := range h.env.Nodes {
 		out = append(out, &heightReader{span{node: n, patience: h.env.OpTimeout, next: h.start}})

@@ -66,23 +66,22 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			contract, err := loadContract()
-			if err != nil {
-				t.Fatal(err)
-			}
 			accounts := client.NewAccounts(lie.name)
 			accounts.Addresses(20)
-			env := Env{Nodes: []*client.Client{c}, Accounts: accounts, Rand: rand.New(rand.NewPCG(1, 1)), Concurrency: 1, OpTimeout: 100 * time.Millisecond}
-			r := &registers{
-				env: env, contract: contract, keys: newKeys(1),
-				fees: client.Fees{ChainID: common.Big1, Tip: common.Big1, Cap: common.Big2},
+			env := Env{
+				Nodes: []*client.Client{c}, Accounts: accounts, Rand: rand.New(rand.NewPCG(1, 1)), Book: NewBook(), Concurrency: 1, OpTimeout: 100 * time.Millisecond,
+				Fees: client.Fees{ChainID: common.Big1, Tip: common.Big1, Cap: common.Big2},
 			}
-			threads := append(r.Threads(), (&heads{env: env}).Threads()...)
+			instances := lied(t, env)
+			threads := threadsOf(t, env, instances...)
 			mains := len(threads)
-			r.keys.strong(env.Rand) // so that there is a key to read in the end
-			for _, final := range []Instance{r, &heads{env: env}} {
-				threads = append(threads, final.Final()...)
+			for _, i := range instances {
+				threads = append(threads, i.Final()...)
 			}
+			for _, i := range instances {
+				threads = append(threads, i.Closing()...)
+			}
+			threads = append(threads, env.Book.Walk(env.Nodes, env.OpTimeout)...)
 			for _, thread := range threads {
 				for range 20 {
 					o, ok := thread.Next()
@@ -94,6 +93,9 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 					switch o.F {
 					case "write", "cas", "read":
 						want = history.Info
+						if nonce, ok := done.Lookup(nonceKey); !ok || nonce.IsNil() {
+							t.Errorf("%s in doubt has no :nonce", o.F)
+						}
 					case "head":
 						if lie.heads {
 							want = history.OK
@@ -114,4 +116,22 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 			}
 		})
 	}
+}
+
+// lied makes every workload as it is once prepared, with something to read in
+// the end.
+func lied(t *testing.T, env Env) []Instance {
+	t.Helper()
+	at := func(name string, address byte) *contract {
+		c, err := loadContract(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.address = common.Address{address}
+		return c
+	}
+	r := &registers{env: env, contract: at("Register", 1), keys: newKeys(1)}
+	r.keys.strong(env.Rand)
+	env.Book.Add(r.contract.address, 0, r.decode)
+	return []Instance{r, &heads{env: env}}
 }

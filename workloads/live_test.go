@@ -78,7 +78,7 @@ func testbed(t *testing.T, profile string, o chaintest.Options, senders int) (En
 		t.Fatal(err)
 	}
 	env := Env{
-		Accounts: accounts, Profile: p, Rand: rand.New(rand.NewPCG(1, 2)),
+		Accounts: accounts, Profile: p, Rand: rand.New(rand.NewPCG(1, 2)), Book: NewBook(),
 		Concurrency: 8, OpTimeout: time.Minute,
 	}
 	for _, name := range []string{"n1", "n2"} {
@@ -89,7 +89,53 @@ func testbed(t *testing.T, profile string, o chaintest.Options, senders int) (En
 		t.Cleanup(c.Close)
 		env.Nodes = append(env.Nodes, c)
 	}
+	if env.Fees, err = env.Nodes[0].Fees(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return env, chain
+}
+
+// prepared readies a workload as a run does.
+func prepared(ctx context.Context, t *testing.T, env Env, w Workload) Instance {
+	t.Helper()
+	var err error
+	if env.Deployer, err = env.Accounts.Next(); err != nil {
+		t.Fatal(err)
+	}
+	i, err := w.New(ctx, env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// threadsOf lists the threads of the main phase, the shared ones first.
+func threadsOf(t *testing.T, env Env, instances ...Instance) []Thread {
+	t.Helper()
+	out, err := Clients(env, instances)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range instances {
+		out = append(out, i.Threads()...)
+	}
+	return out
+}
+
+// finish performs the final phase.
+func (r *recorder) finish(ctx context.Context, t *testing.T, env Env, instances ...Instance) {
+	r.note("phase", history.Keyword("final"))
+	var final []Thread
+	for _, i := range instances {
+		final = append(final, i.Final()...)
+	}
+	r.drive(ctx, t, final, 10_000, 0)
+	closing := env.Book.Walk(env.Nodes, env.OpTimeout)
+	for _, i := range instances {
+		closing = append(closing, i.Closing()...)
+	}
+	r.drive(ctx, t, closing, 20_000, 0)
+	r.note("phase", history.Keyword("end"))
 }
 
 func count(h *history.History, f string, typ history.Type) int {
@@ -117,28 +163,16 @@ func TestWorkloadsOnARealChain(t *testing.T) {
 		history.Keyword("nodes"), history.Vec(history.Text("n1"), history.Text("n2")),
 		history.Keyword("nemesis"), history.Vec(), history.Keyword("processes"), history.Int(12)))
 	for _, w := range All() {
-		i, err := w.New(ctx, env)
-		if err != nil {
-			t.Fatal(err)
-		}
-		instances = append(instances, i)
+		instances = append(instances, prepared(ctx, t, env, w))
 	}
 	r.note("phase", history.Keyword("run"))
-	var threads, final []Thread
-	for _, i := range instances {
-		threads = append(threads, i.Threads()...)
-	}
+	threads := threadsOf(t, env, instances...)
 	if len(threads) != 2+2+env.Concurrency {
 		t.Fatalf("%d threads, want a watcher and a reader for each node and %d clients", len(threads), env.Concurrency)
 	}
 	r.drive(ctx, t, threads, 0, 60)
 	r.note("phase", history.Keyword("heal"))
-	r.note("phase", history.Keyword("final"))
-	for _, i := range instances {
-		final = append(final, i.Final()...)
-	}
-	r.drive(ctx, t, final, 1000, 0)
-	r.note("phase", history.Keyword("end"))
+	r.finish(ctx, t, env, instances...)
 
 	h := &r.h
 	for _, f := range []string{"write", "cas", "read", "peek", "head", "block", "txs"} {
@@ -211,18 +245,13 @@ func TestALieIsFound(t *testing.T) {
 	chain.Mine(t.Context(), t, 50*time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	i, err := register().New(ctx, env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i := prepared(ctx, t, env, register())
 	var r recorder
 	r.note("test", history.MapOf(history.Keyword("profile"), history.Keyword("bft"),
 		history.Keyword("workloads"), history.Vec(history.Keyword("register"))))
 	r.note("phase", history.Keyword("run"))
-	r.drive(ctx, t, i.Threads(), 0, 40)
-	r.note("phase", history.Keyword("final"))
-	r.drive(ctx, t, i.Final(), 1000, 0)
-	r.note("phase", history.Keyword("end"))
+	r.drive(ctx, t, threadsOf(t, env, i), 0, 40)
+	r.finish(ctx, t, env, i)
 	for _, lie := range []struct{ f, catcher string }{{"read", "linear"}, {"read", "replay"}, {"peek", "replay"}} {
 		h := history.History{Ops: slices.Clone(r.h.Ops)}
 		at := -1
@@ -256,14 +285,11 @@ func TestCrashTakesANewAccount(t *testing.T) {
 	stop, cancel := context.WithCancel(t.Context())
 	chain.Mine(stop, t, 20*time.Millisecond)
 	env.Concurrency = 1
-	i, err := register().New(t.Context(), env)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := prepared(t.Context(), t, env, register()).(*registers)
 	cancel() // from here on no blocks
-	r := i.(*registers)
-	r.env.OpTimeout = 300 * time.Millisecond
-	thread := r.Threads()[0].(*registerThread)
+	env.OpTimeout = 300 * time.Millisecond
+	thread := threadsOf(t, env, r)[0].(*shareThread)
+	thread.of = r
 	write := func(v int64) history.Op {
 		o := op("write", 0, history.Int(v))
 		o.Type = history.Invoke
@@ -280,6 +306,14 @@ func TestCrashTakesANewAccount(t *testing.T) {
 	if _, ok := first.Lookup(history.TxKey); !ok {
 		t.Error("the transaction in doubt has no :tx")
 	}
+	if from, _ := first.Lookup(fromKey); from.Text() != thread.account.Address.Hex() {
+		t.Errorf("the transaction in doubt is :from %s", from)
+	}
+	if nonce, ok := first.Lookup(nonceKey); !ok {
+		t.Error("the transaction in doubt has no :nonce")
+	} else if n, _ := nonce.Int(); n < 0 {
+		t.Errorf("nonce %s", nonce)
+	}
 	before := thread.account.Address
 	if err := thread.Crash(); err != nil {
 		t.Fatal(err)
@@ -287,6 +321,7 @@ func TestCrashTakesANewAccount(t *testing.T) {
 	if thread.account.Address == before {
 		t.Error("the account is the old one")
 	}
+	var err error
 	for range 2 {
 		if err = thread.Crash(); err != nil {
 			break
@@ -304,17 +339,18 @@ func TestDeadNodeUsesUpNoKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	contract, err := loadContract()
+	contract, err := loadContract("Register")
 	if err != nil {
 		t.Fatal(err)
 	}
 	accounts := client.NewAccounts("dead")
 	accounts.Addresses(1)
-	r := &registers{
-		env:      Env{Nodes: []*client.Client{c}, Accounts: accounts, Rand: rand.New(rand.NewPCG(3, 3)), Concurrency: 1, OpTimeout: 20 * time.Millisecond},
-		contract: contract, keys: newKeys(1), fees: client.Fees{ChainID: common.Big1, Tip: common.Big1, Cap: common.Big2},
+	env := Env{
+		Nodes: []*client.Client{c}, Accounts: accounts, Rand: rand.New(rand.NewPCG(3, 3)), Book: NewBook(), Concurrency: 1, OpTimeout: 20 * time.Millisecond,
+		Fees: client.Fees{ChainID: common.Big1, Tip: common.Big1, Cap: common.Big2},
 	}
-	thread := r.Threads()[0]
+	r := &registers{env: env, contract: contract, keys: newKeys(1)}
+	thread := threadsOf(t, env, r)[0]
 	for range 300 {
 		o, _ := thread.Next()
 		if done := thread.Invoke(t.Context(), o); done.Type != history.Fail {
@@ -329,9 +365,9 @@ func TestDeadNodeUsesUpNoKeys(t *testing.T) {
 	}
 }
 
-func TestNewWantsAccounts(t *testing.T) {
+func TestClientsWantAccounts(t *testing.T) {
 	env, _ := testbed(t, "bft", chaintest.Options{}, 3)
-	if _, err := register().New(t.Context(), env); err == nil {
+	if _, err := Clients(env, []Instance{&registers{env: env, keys: newKeys(1)}}); err == nil {
 		t.Error("eight clients were started with three accounts")
 	}
 }

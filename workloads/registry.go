@@ -11,6 +11,7 @@ package workloads
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -31,6 +32,44 @@ func Names() []string {
 	return names
 }
 
+// Everything is the name that stands for all workloads.
+const Everything = "all"
+
+// Expand puts all workloads in the place of Everything, and leaves each name once.
+func Expand(names []string) []string {
+	var out []string
+	for _, name := range names {
+		these := []string{name}
+		if name == Everything {
+			these = Names()
+		}
+		for _, name := range these {
+			if !slices.Contains(out, name) {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
+}
+
+// Share is how many of the run's client threads are about each of these
+// workloads at a time, when the ones that submit transactions have them together;
+// at least 1.
+func Share(threads int, names []string) int {
+	sharing := 0
+	for _, name := range names {
+		if w, err := Get(name); err == nil && w.Submits {
+			sharing++
+		}
+	}
+	return max(1, threads/max(1, sharing))
+}
+
+// Extra is how many accounts workloads need on so many nodes beside those of the
+// main phase's clients: each its deployer, and the clients of the last
+// transactions, which register alone makes, with some to crash.
+func Extra(nodes int, names []string) int { return len(names) + 2*finalClients*nodes }
+
 // Get returns the workload of that name.
 func Get(name string) (Workload, error) {
 	for _, w := range All() {
@@ -38,5 +77,5 @@ func Get(name string) (Workload, error) {
 			return w, nil
 		}
 	}
-	return Workload{}, fmt.Errorf("workload %q does not exist, want one of %s", name, strings.Join(Names(), ", "))
+	return Workload{}, fmt.Errorf("workload %q does not exist, want %s or some of %s", name, Everything, strings.Join(Names(), ", "))
 }

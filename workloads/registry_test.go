@@ -20,6 +20,51 @@ func TestEveryWorkloadIsJudged(t *testing.T) {
 	}
 }
 
+// Workloads run together, so the :f of an op says whose it is.
+func TestEveryOperationIsOfOneWorkload(t *testing.T) {
+	of := map[string]string{"txs": "all"}
+	for _, w := range All() {
+		if len(w.Ops) == 0 {
+			t.Errorf("%s has no operations", w.Name)
+		}
+		for _, f := range w.Ops {
+			if other, taken := of[f]; taken {
+				t.Errorf(":%s is of %s and of %s", f, other, w.Name)
+			}
+			of[f] = w.Name
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	for _, test := range []struct{ names, want []string }{
+		{nil, nil},
+		{[]string{"head", "register", "head"}, []string{"head", "register"}},
+		{[]string{"all"}, Names()},
+		{[]string{"all", "head", "all"}, Names()},
+		{[]string{"nonsense"}, []string{"nonsense"}}, // Get says so
+	} {
+		if got := Expand(test.names); !slices.Equal(got, test.want) {
+			t.Errorf("%v is %v, want %v", test.names, got, test.want)
+		}
+	}
+}
+
+// The clients are shared: however many workloads submit, there are as many.
+func TestShare(t *testing.T) {
+	for _, test := range []struct {
+		threads int
+		names   []string
+		want    int
+	}{
+		{8, []string{"register", "head"}, 8}, {8, []string{"head"}, 8}, {1, []string{"register", "head"}, 1}, {0, nil, 1},
+	} {
+		if got := Share(test.threads, test.names); got != test.want {
+			t.Errorf("%d threads for %v: %d, want %d", test.threads, test.names, got, test.want)
+		}
+	}
+}
+
 // Keys end, their values are unique and count from 1, a cas expects a value that
 // was handed out, and all kinds of operations are drawn.
 func TestKeys(t *testing.T) {

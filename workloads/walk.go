@@ -2,9 +2,7 @@ package workloads
 
 import (
 	"context"
-	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -44,14 +42,6 @@ func (s *span) step() (n uint64, ok bool) {
 	}
 	s.next++
 	return s.next - 1, true
-}
-
-// extend makes the span reach to the node's present head; false when it does
-// already.
-func (s *span) extend() bool {
-	last := s.last
-	s.last = max(last, s.head())
-	return s.last > last
 }
 
 func (s *span) head() uint64 {
@@ -122,38 +112,13 @@ func (s *served) left(tried map[uint64]bool) (uint64, bool) {
 	return 0, false
 }
 
-// readers are the clients of the final reads, whose transactions go into blocks
-// that the walks should still see.
-type readers struct {
-	left atomic.Int64
-	done chan struct{}
-}
-
-func newReaders(n int) *readers {
-	r := &readers{done: make(chan struct{})}
-	if r.left.Store(int64(n)); n == 0 {
-		close(r.done)
-	}
-	return r
-}
-
-// end says that one of them has ended.
-func (r *readers) end() {
-	if r.left.Add(-1) == 0 {
-		close(r.done)
-	}
-}
-
-// blockWalk is the final thread of a node that reads the register transactions
-// of every block since the deployment.
+// blockWalk is the last thread of a node: it reads the transactions of every
+// block that the book knows how to read.
 type blockWalk struct {
-	*registers
-	node    *client.Client
-	served  *served
-	readers *readers
-	span    *span
-	whole   bool            // the span reaches to where the final reads are
-	tried   map[uint64]bool // heights that were asked for once more
+	span
+	book   *Book
+	served *served
+	tried  map[uint64]bool // heights that were asked for once more
 }
 
 // Interval is as quick as the node.
@@ -165,11 +130,7 @@ func (w *blockWalk) Crash() error { return nil }
 // Next returns the :txs op of the next height, and after the last one those
 // that a node took and failed to tell.
 func (w *blockWalk) Next() (history.Op, bool) {
-	if w.span == nil {
-		w.span = &span{node: w.node, patience: w.env.OpTimeout, next: w.contract.height}
-		w.tried = make(map[uint64]bool)
-	}
-	n, ok := w.span.step()
+	n, ok := w.step()
 	if !ok {
 		if n, ok = w.served.left(w.tried); !ok {
 			return history.Op{}, false
@@ -179,35 +140,12 @@ func (w *blockWalk) Next() (history.Op, bool) {
 	return history.Op{F: "txs", Value: history.Int(int64(n)), Node: w.node.Name()}, true
 }
 
-// follow makes the walk go on while final reads are under way: at its last
-// height it waits for them, an operation timeout at the most, and reaches for
-// the blocks that came meanwhile. When none came it gives the reads up.
-func (w *blockWalk) follow(ctx context.Context) {
-	if w.whole || w.span.next <= w.span.last {
-		return
-	}
-	limit := time.NewTimer(w.env.OpTimeout)
-	defer limit.Stop()
-	select {
-	case <-w.readers.done:
-		w.whole = true
-	case <-ctx.Done():
-		w.whole = true
-		return
-	case <-limit.C:
-	}
-	if !w.span.extend() {
-		w.whole = true
-	}
-}
-
 // Invoke performs a :txs op.
 func (w *blockWalk) Invoke(ctx context.Context, o history.Op) history.Op {
-	defer w.follow(ctx)
-	ctx, cancel := context.WithTimeout(ctx, w.env.OpTimeout)
+	ctx, cancel := context.WithTimeout(ctx, w.patience)
 	defer cancel()
 	n, _ := o.Value.Int()
-	h, err := w.span.header(ctx, uint64(n))
+	h, err := w.header(ctx, uint64(n))
 	if err != nil {
 		return conclude(o, client.ReadOutcome(err))
 	}
@@ -229,52 +167,33 @@ func (w *blockWalk) Invoke(ctx context.Context, o history.Op) history.Op {
 	return o
 }
 
-// transactions decodes the register transactions of a block.
+// transactions decodes those transactions of a block that are in the book.
 func (w *blockWalk) transactions(ctx context.Context, h client.Header) ([]history.Value, error) {
 	block, err := w.node.BlockByHash(ctx, h.Hash)
 	if err != nil {
 		return nil, err
 	}
 	var hashes []common.Hash
-	var changes []change
+	var meanings []Meaning
 	for _, tx := range block.Txs {
-		if c, ok := w.contract.decode(tx); ok {
-			hashes, changes = append(hashes, tx.Hash), append(changes, c)
+		if m, ok := w.book.decode(tx); ok {
+			hashes, meanings = append(hashes, tx.Hash), append(meanings, m)
 		}
 	}
-	ops := make([]history.Value, 0, len(changes))
+	ops := make([]history.Value, 0, len(hashes))
 	for len(hashes) > 0 {
 		n := min(receiptBatch, len(hashes))
 		for i, a := range w.node.Receipts(ctx, hashes[:n]) {
 			if a.Err != nil {
 				return nil, a.Err
 			}
-			entry, err := w.entry(h, changes[i], hashes[i], a.Value)
+			e, err := entry(h, hashes[i], meanings[i], a.Value)
 			if err != nil {
 				return nil, err
 			}
-			ops = append(ops, entry)
+			ops = append(ops, e)
 		}
-		hashes, changes = hashes[n:], changes[n:]
+		hashes, meanings = hashes[n:], meanings[n:]
 	}
 	return ops, nil
-}
-
-// entry renders one transaction with what its receipt says.
-func (w *blockWalk) entry(h client.Header, c change, tx common.Hash, r *client.Receipt) (history.Value, error) {
-	if r == nil || r.BlockHash != h.Hash {
-		return history.Value{}, fmt.Errorf("transaction %s is in block %d %s, and its receipt is not", tx, h.Number, h.Hash)
-	}
-	status := "reverted"
-	if r.OK {
-		status = "ok"
-	}
-	if r.OK && c.f == "read" {
-		v, ok := w.contract.readEvent(r, c.key)
-		if !ok {
-			return history.Value{}, fmt.Errorf("receipt of read %s has no Read event", tx)
-		}
-		c.value = registerValue(v)
-	}
-	return history.Vec(history.Text(tx.Hex()), history.Keyword(c.f), history.BigOf(c.key), c.value, history.Keyword(status)), nil
 }

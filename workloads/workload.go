@@ -14,29 +14,45 @@ import (
 // Package claims has an entry of the same name.
 type Workload struct {
 	Name string
-	Doc  string // one paragraph for jepgo explain and --help
+	Ops  []string // the :f of its operations, which no other workload has
+	// Submits says that it is Shared: it submits transactions, and leaves that to
+	// the clients of the run.
+	Submits bool
+	Doc     string // one paragraph for jepgo explain and --help
 	// New prepares the workload on a running network: it deploys contracts and
-	// returns once they can be used.
+	// returns once they can be used. Workloads are prepared at the same time.
 	New func(ctx context.Context, env Env) (Instance, error)
 }
 
 // Env is what a workload is given.
 type Env struct {
-	Nodes       []*client.Client // one for each node, in the network's order; shared, safe for concurrent use
-	Accounts    *client.Accounts // funded senders
-	Profile     claims.Profile
-	Rand        *rand.Rand    // this workload's share of the run's seed; split it further, never share it between threads
-	Concurrency int           // client threads that submit transactions
+	Nodes    []*client.Client // one for each node, in the network's order; shared, safe for concurrent use
+	Accounts *client.Accounts // funded senders
+	Deployer *client.Account  // funded, this workload's own
+	Fees     client.Fees
+	Book     *Book // shared by all workloads of the run
+	Profile  claims.Profile
+	Rand     *rand.Rand // this workload's share of the run's seed; split it further, never share it between threads
+	// Concurrency is how many clients that submit transactions are about this
+	// workload at a time: its share of those that all workloads have together.
+	Concurrency int
 	OpTimeout   time.Duration // how long one operation may take before it is in doubt
 }
 
-// Instance is a workload at work.
+// Instance is a workload at work. One that submits transactions is Shared, too:
+// it leaves them to the clients of the run, so that the load stays the same
+// however many workloads run together.
 type Instance interface {
-	// Threads are the clients of the main phase, Final those of the last phase,
-	// after everything has healed; final threads end by themselves. Final is
-	// called once, when the main threads have ended.
+	// Threads are clients of its own in the main phase: watchers and readers.
 	Threads() []Thread
+	// Final are the clients of its last operations, after everything has healed;
+	// they may submit transactions. It is called once, when the main threads have
+	// ended. Those of all workloads run together, and end by themselves.
 	Final() []Thread
+	// Closing are the clients that read the chain as it stands in the end. It is
+	// called once, when the final threads of all workloads have ended, and nothing
+	// is submitted any more. They end by themselves.
+	Closing() []Thread
 }
 
 // Thread is one sequential client. The runner calls Next, journals the

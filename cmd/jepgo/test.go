@@ -57,7 +57,7 @@ completed and judged. Interrupt twice: heal and leave.
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.workload, "workload", strings.Join(workloads.Default(), ","), "workloads, comma-joined: "+strings.Join(workloads.Names(), ", "))
+	fs.StringVar(&f.workload, "workload", strings.Join(workloads.Default(), ","), "workloads, comma-joined: "+workloads.Everything+", "+strings.Join(workloads.Names(), ", "))
 	fs.StringVar(&f.Nemesis, "nemesis", "none", "faults, comma-joined: "+strings.Join(nemesis.Names(), ", ")+"; a colon chooses: partition:halves, kill:one")
 	fs.DurationVar(&f.Time, "time", time.Minute, "length of the main phase")
 	fs.IntVar(&f.Nodes, "nodes", 4, "validators of the embedded devnet")
@@ -83,7 +83,7 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.StringVar(&f.logFormat, "log-format", "text", "format of the log on standard error: text or json")
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "log more")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "log only warnings and errors, no progress")
-	cli.CompleteWith(cmd, "workload", workloads.Names)
+	cli.CompleteWith(cmd, "workload", func() []string { return append([]string{workloads.Everything}, workloads.Names()...) })
 	cli.CompleteWith(cmd, "nemesis", nemesis.Names)
 	cli.CompleteWith(cmd, "link", nemesis.LinkMechanisms)
 	cli.CompleteWith(cmd, "quorum", func() []string { return []string{string(nemesis.QuorumAny), string(nemesis.QuorumSafe)} })
@@ -142,7 +142,7 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 			}
 		}
 	}
-	f.Workloads = splitNames(f.workload)
+	f.Workloads = workloads.Expand(splitNames(f.workload))
 	if f.recall != "" {
 		if err := f.replayed(cmd); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Node is one node of a network as everybody else sees it. It never changes
@@ -42,6 +43,23 @@ type Network interface {
 	Nodes() []Node
 	// Close stops what the network owns; it is idempotent.
 	Close(ctx context.Context) error
+}
+
+// Running is what a node that runs shows of the flags that it was started with.
+type Running struct {
+	APIs      []string      // JSON-RPC namespaces that it serves, sorted
+	Peers     int           // devp2p peers, at the last look
+	MostPeers int           // the most at any look
+	Others    int           // nodes that it could have as peers
+	Watched   time.Duration // from the first look at its peers to the last
+}
+
+// Hostility is what a hostile peer has done and met so far.
+type Hostility struct {
+	Connections int64            // that got through both handshakes of devp2p
+	Sent        int64            // messages that break the rules
+	HungUp      int64            // times that the target ended the connection
+	Reasons     map[string]int64 // why, in devp2p's words
 }
 
 // ErrNoControl is returned for process and link faults on a network whose

@@ -233,8 +233,9 @@ func (b *burning) VerifyUndone(context.Context) (history.Value, error) {
 // helperMechanism are the helpers, for those who look for what is left.
 func helperMechanism() Mechanism {
 	return Mechanism{
-		Name: "helpers", Doc: "processes of jepgo's own that load the machine beside a node",
-		Probe: func() error { return nil },
+		Name: "helpers", Also: []string{"burners"}, Doc: "processes of jepgo's own that load the machine beside a node",
+		More:  "They burn processor time on the cores of a node, and end with jepgo; the guardian and jepgo heal look for any that are left.",
+		Probe: works,
 		Leftovers: func() ([]Leftover, error) {
 			ids, err := load.Leftovers()
 			var left []Leftover

@@ -41,7 +41,8 @@ func takeBackClock(_ context.Context, s Step) (string, error) {
 // clockMechanism is for doctor and for the sweep.
 func clockMechanism() Mechanism {
 	return Mechanism{
-		Name: "clock", Doc: "the real-time clock of one process, through its vDSO, by ptrace",
+		Name: "clock", Also: []string{"vdso", "vdso clock"}, Doc: "the real-time clock of one process, through its vDSO, by ptrace",
+		More:  "The page of code that the kernel gives the process to read the time is patched, in that process alone. The host's clock and everybody else's stay. Raw system calls, armed timers and file times are not moved. The patch has a lease: without jepgo it is without effect within about two seconds.",
 		Probe: clock.Probe,
 		Leftovers: func() ([]Leftover, error) {
 			if clock.Probe() != nil {

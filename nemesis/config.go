@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/history"
@@ -19,9 +20,10 @@ type Configs interface {
 	// Change makes the node start with the change from its next start on; "" takes
 	// it back.
 	Change(node, change string) error
-	// SeeChange asks a node that is ready how it runs and returns what it said; an
-	// error says that this is not what the change, or "", makes of it.
-	SeeChange(ctx context.Context, node, change string) (seen string, err error)
+	// SeeChange asks a node how it runs and returns what it showed; an error says
+	// that this is not what the change, or "", makes of it. It may watch the node
+	// for some seconds.
+	SeeChange(ctx context.Context, node, change string) (devnet.Running, error)
 }
 
 // configFault restarts nodes in order, with flags that an operator has set wrong.
@@ -63,8 +65,9 @@ func (configFault) Stop() string  { return "stop-config" }
 func (f configFault) Explain() string {
 	return "Stops nodes with SIGTERM and starts them with other flags on the same data: fewer-apis serves only the eth and net namespaces, " +
 		"few-peers takes one devp2p peer. The same is done backwards at the end, so nodes restart twice. " +
-		"It bites when each node, asked over RPC, shows that it runs that way. " +
-		"It is undone when each node runs again, has caught up, and shows the usual flags. " + f.targets.explain()
+		"It bites when each node, asked over RPC, shows that it runs that way: by the namespaces that it names, " +
+		"or by never more than one peer in a time in which it would have had several. " +
+		"It is undone when each node runs again, has caught up, and shows the usual flags: all namespaces, and more than one peer where others run. " + f.targets.explain()
 }
 
 func (f configFault) Possible(r Reach) error { return f.targets.possible(f.Name(), r) }
@@ -133,20 +136,23 @@ func (c *reconfiguring) restart(ctx context.Context, change string) error {
 }
 
 func (c *reconfiguring) Probe(ctx context.Context) (history.Value, error) {
-	return c.see(ctx, c.change)
+	return c.see(ctx, c.change, false)
 }
 
 func (c *reconfiguring) VerifyUndone(ctx context.Context) (history.Value, error) {
-	return c.see(ctx, "")
+	return c.see(ctx, "", true)
 }
 
-// see waits until every node is ready and shows the change.
-func (c *reconfiguring) see(ctx context.Context, change string) (history.Value, error) {
-	seen := make([]string, len(c.victims))
+// see waits until every node shows the change, and is ready where it must be: how
+// it runs can be seen long before.
+func (c *reconfiguring) see(ctx context.Context, change string, ready bool) (history.Value, error) {
+	seen := make([]devnet.Running, len(c.victims))
 	err := each(len(c.victims), func(i int) error {
 		node := c.victims[i].node
-		if err := c.net.Processes.Ready(ctx, node); err != nil {
-			return fmt.Errorf("node %q: not ready after its start: %w", node, err)
+		if ready {
+			if err := c.net.Processes.Ready(ctx, node); err != nil {
+				return fmt.Errorf("node %q: not ready after its start: %w", node, err)
+			}
 		}
 		return await(ctx, look, func() (string, error) {
 			var err error
@@ -161,7 +167,16 @@ func (c *reconfiguring) see(ctx context.Context, change string) (history.Value, 
 	}
 	var kvs []history.Value
 	for i, v := range c.victims {
-		kvs = append(kvs, history.Text(v.node), history.MapOf(history.Keyword("seen"), history.Text(seen[i])))
+		kvs = append(kvs, history.Text(v.node), flagsSeen(seen[i]))
 	}
 	return history.MapOf(kvs...), nil
+}
+
+func flagsSeen(r devnet.Running) history.Value {
+	return history.MapOf(
+		history.Keyword("apis"), history.Vec(texts(r.APIs)...),
+		history.Keyword("peers"), history.Int(int64(r.Peers)),
+		history.Keyword("most-peers"), history.Int(int64(r.MostPeers)),
+		history.Keyword("other-nodes"), history.Int(int64(r.Others)),
+		history.Keyword("watched-ms"), milliseconds(r.Watched.Round(time.Millisecond)))
 }

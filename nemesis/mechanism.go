@@ -14,7 +14,10 @@ import (
 // Mechanism is one way to break things, which works on some machines.
 type Mechanism struct {
 	Name string
-	Doc  string // one line
+	Also []string // other names that people know it by
+	Doc  string   // one line
+	// More says what it can and cannot do, and what becomes of it when jepgo dies.
+	More string
 	// Probe returns nil when it works here, else what is missing and how to get
 	// it. It leaves no trace.
 	Probe func() error
@@ -33,13 +36,31 @@ type Leftover struct {
 // Mechanisms lists the ways to break things. A new one is a line here.
 func Mechanisms() []Mechanism {
 	return []Mechanism{
-		{Name: "signals", Doc: "kill, pause and the like, to processes of the same user", Probe: func() error { return nil }},
+		{
+			Name: "signals", Also: []string{"kill -9", "pidfd"}, Doc: "kill, pause and the like, to processes of the same user", Probe: works,
+			More: "A signal goes to the very incarnation that was meant, told by pid and start time, so that a stranger with the same pid is never hit. A stopped process is let go on by the guardian or jepgo heal; nodes end with jepgo.",
+		},
 		diskMechanism(),
-		{Name: "link proxy", Doc: "TCP proxies between the nodes, no privileges", Probe: func() error { return nil }},
-		{Name: "rpc proxy", Doc: "JSON-RPC proxies before the nodes, no privileges", Probe: func() error { return nil }},
-		{Name: "link emulator", Doc: "a network namespace for each node, frames switched by jepgo", Probe: emulator.Probe},
-		{Name: "link direct", Doc: "nothing between the nodes, no faults in the links", Probe: func() error { return nil }},
-		{Name: "link kernel", Doc: "a network namespace for each node, packets carried and lost by the kernel", Probe: kernel.Probe},
+		{
+			Name: "link proxy", Doc: "TCP proxies between the nodes, no privileges", Probe: works,
+			More: "Each direction of each pair has one, inside jepgo. It sees streams: it delays, slows, cuts, stalls, slices, breaks and falsifies them, and cannot lose a packet. It ends with jepgo.",
+		},
+		{
+			Name: "rpc proxy", Doc: "JSON-RPC proxies before the nodes, no privileges", Probe: works,
+			More: "Clients find each node behind one, inside jepgo, which holds back, loses, refuses and falsifies requests and answers by rules. What jepgo itself asks a node goes past it. It ends with jepgo.",
+		},
+		{
+			Name: "link emulator", Also: []string{"tap", "tun", "netns"}, Doc: "a network namespace for each node, frames switched by jepgo", Probe: emulator.Probe,
+			More: "Single packets are lost, doubled, reordered and corrupted, by draws that follow from the seed. Namespaces and devices have no names and vanish with jepgo.",
+		},
+		{
+			Name: "link kernel", Also: []string{"nftables", "netem", "veth"}, Doc: "a network namespace for each node, packets carried and lost by the kernel", Probe: kernel.Probe,
+			More: "Rules of nftables and HTB cut, lose, slow and break; the draws are the kernel's. netem is not used: it counts nothing that would prove what it did. Everything vanishes with jepgo.",
+		},
+		{
+			Name: "link direct", Also: []string{"loopback"}, Doc: "nothing between the nodes, no faults in the links", Probe: works,
+			More: "Nodes dial each other on the loopback device. It is what the other links are measured against.",
+		},
 		helperMechanism(),
 		groupMechanism(cgroup.CPU, "limit the processor time of single nodes"),
 		groupMechanism(cgroup.Memory, "limit the memory of single nodes"),
@@ -48,6 +69,9 @@ func Mechanisms() []Mechanism {
 		clockMechanism(),
 	}
 }
+
+// works is the Probe of what needs nothing.
+func works() error { return nil }
 
 // Sweep removes what dead owners left on this machine, by observation and
 // without any ledger. It returns one line for each thing, and an error for what

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/history"
@@ -24,8 +26,8 @@ type Peers interface {
 type Attack interface {
 	// Bites returns what is missing for the attack to count, "" for nothing.
 	Bites() string
-	// String says what has happened so far.
-	String() string
+	// Counters is what has happened so far.
+	Counters() devnet.Hostility
 	Close()
 }
 
@@ -136,16 +138,28 @@ func (a *attacking) Probe(ctx context.Context) (history.Value, error) {
 	if err != nil {
 		return history.Value{}, err
 	}
-	return a.seen("attack"), nil
+	return a.seen(), nil
 }
 
 // seen is what has happened so far, node by node.
-func (a *attacking) seen(key string) history.Value {
+func (a *attacking) seen() history.Value {
 	var kvs []history.Value
 	for i, attack := range a.attacks {
-		kvs = append(kvs, history.Text(a.victims[i].node), history.MapOf(history.Keyword(key), history.Text(attack.String())))
+		kvs = append(kvs, history.Text(a.victims[i].node), hostility(attack.Counters()))
 	}
 	return history.MapOf(kvs...)
+}
+
+func hostility(c devnet.Hostility) history.Value {
+	var reasons []history.Value
+	for _, why := range slices.Sorted(maps.Keys(c.Reasons)) {
+		reasons = append(reasons, history.Text(why), history.Int(c.Reasons[why]))
+	}
+	return history.MapOf(
+		history.Keyword("connections"), history.Int(c.Connections),
+		history.Keyword("sent"), history.Int(c.Sent),
+		history.Keyword("hung-up"), history.Int(c.HungUp),
+		history.Keyword("reasons"), history.MapOf(reasons...))
 }
 
 func (a *attacking) Undo(context.Context) error {
@@ -175,5 +189,5 @@ func (a *attacking) VerifyUndone(ctx context.Context) (history.Value, error) {
 	if err != nil {
 		return history.Value{}, err
 	}
-	return a.seen("in-all"), nil
+	return a.seen(), nil
 }

@@ -149,6 +149,30 @@ func Asked(text string) []string {
 	return kinds
 }
 
+// Selections are the words that stand for faults in the value of --nemesis, each
+// with what it means.
+func Selections() map[string]string {
+	var in, irreversible, lies, byName []string
+	for _, e := range Registry() {
+		at := &in
+		switch {
+		case e.Irreversible:
+			at = &irreversible
+		case e.Lies:
+			at = &lies
+		case e.ByName:
+			at = &byName
+		}
+		*at = append(*at, e.Name)
+	}
+	return map[string]string{
+		noFaults: "No fault: the network is left alone. It goes with no other.",
+		allFaults: "One fault of each kind that is possible with these nodes, this --link and this machine (jepgo doctor says which), in rounds of random order: " +
+			list(in) + ".\nLeft out, to be asked for by name: what destroys data for good (" + list(irreversible) + "), what gives clients answers that no node gave, so that the checkers must object (" +
+			list(lies) + "), and what bites only by chance (" + list(byName) + ").\nOne of them for which a run finds no time is a warning, not a doubt.",
+	}
+}
+
 // everything is one fault of each kind that is possible.
 func everything(r Reach) ([]Fault, error) {
 	var faults []Fault

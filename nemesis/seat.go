@@ -156,7 +156,10 @@ func groupsMissing(fault string, c cgroup.Controller) error {
 
 // groupMechanism is one controller, for those who ask what this machine can.
 func groupMechanism(c cgroup.Controller, doc string) Mechanism {
-	m := Mechanism{Name: "cgroup " + string(c), Doc: doc, Probe: func() error { return cgroup.Probe(c) }}
+	m := Mechanism{
+		Name: "cgroup " + string(c), Also: []string{"cgroup", "cgroups"}, Doc: doc, Probe: func() error { return cgroup.Probe(c) },
+		More: "A control group of ours, version 2 or 1, for each node that is hit, as near to its own as the kernel's rules allow, and never outside a limit. It does not end by itself with jepgo: the guardian and jepgo heal take the limit back and remove the group, which they know by its name.",
+	}
 	if c == cgroup.CPU { // the groups of all controllers, once
 		m.Leftovers = groupLeftovers
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -72,7 +73,7 @@ func examine(nodes int, link string) ([]finding, error) {
 func newFinding(kind, name, doc string, err error) finding {
 	f := finding{Kind: kind, Name: name, Doc: doc, Works: err == nil}
 	if err != nil {
-		f.Missing = err.Error()
+		f.Missing = strings.TrimPrefix(err.Error(), fmt.Sprintf("nemesis %q: ", name)) // the line names it
 	}
 	return f
 }

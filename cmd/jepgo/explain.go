@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,22 +18,22 @@ import (
 // topic is something that explain knows.
 type topic struct {
 	kind, name string
+	also       []string // other names
 	text       func() (string, error)
 }
+
+func (t topic) called(name string) bool { return t.name == name || slices.Contains(t.also, name) }
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [[KIND] NAME]",
-		Short: "Say what a fault, link, workload, profile or model is",
-		Long: `Explain a fault (also one with its options, as delay:200ms), a mechanism of links,
-a workload, a profile or a model, from the same registries that run them. Without
-a name, list what there is.`,
-		Example: "  jepgo explain kill\n  jepgo explain partition:bridge\n  jepgo explain profile bft",
+		Short: "Say what a fault, link, mechanism, workload, profile or model is",
+		Long: `Explain a fault (also one with its options, as delay:200ms), all or none, a kind of
+links, a mechanism that jepgo doctor tries, a workload, a profile or a model, from
+the same registries that run them. Without a name, list what there is.`,
+		Example: "  jepgo explain kill\n  jepgo explain partition:bridge\n  jepgo explain all\n  jepgo explain cgroup cpu\n  jepgo explain profile bft",
 		Args: func(_ *cobra.Command, args []string) error {
-			switch {
-			case len(args) > 2:
-				return usage.Errorf("argument %q: want one name at most, or a kind and a name", args[2])
-			case len(args) == 2 && !slices.ContainsFunc(topics(), func(t topic) bool { return t.kind == args[0] }):
+			if kind, name := cutKind(args); len(args) > 1 && kind == "" && !slices.ContainsFunc(topics(), func(t topic) bool { return t.called(name) }) {
 				return usage.Errorf("argument %q: want one name at most, or a kind and a name, such as profile bft", args[1])
 			}
 			return nil
@@ -49,11 +50,7 @@ a name, list what there is.`,
 				fmt.Fprint(cmd.OutOrStdout(), listTopics())
 				return nil
 			}
-			kind := ""
-			if len(args) == 2 {
-				kind = args[0]
-			}
-			text, err := explain(kind, args[len(args)-1])
+			text, err := explain(cutKind(args))
 			if err != nil {
 				return err
 			}
@@ -61,6 +58,15 @@ a name, list what there is.`,
 			return nil
 		},
 	}
+}
+
+// cutKind parts a kind, where the first argument is one, from a name, which may
+// have several words.
+func cutKind(args []string) (kind, name string) {
+	if len(args) > 1 && slices.ContainsFunc(topics(), func(t topic) bool { return t.kind == args[0] }) {
+		kind, args = args[0], args[1:]
+	}
+	return kind, strings.Join(args, " ")
 }
 
 // explain joins what every registry says of the name, or only that of one kind.
@@ -71,7 +77,7 @@ func explain(kind, name string) (string, error) {
 	}
 	var parts []string
 	for _, t := range topics() {
-		if t.name != name && !(t.kind == kindFault && t.name == base) || kind != "" && t.kind != kind {
+		if !t.called(name) && !(t.kind == kindFault && t.name == base) || kind != "" && t.kind != kind {
 			continue
 		}
 		if t.kind == kindFault {
@@ -81,7 +87,11 @@ func explain(kind, name string) (string, error) {
 		if err != nil {
 			return "", usage.Errorf("%w", err)
 		}
-		parts = append(parts, fmt.Sprintf("%s (%s)\n%s\n", name, t.kind, strings.TrimRight(text, "\n")))
+		title := t.name
+		if t.kind == kindFault {
+			title = name
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)\n%s\n", title, t.kind, strings.TrimRight(text, "\n")))
 	}
 	if len(parts) == 0 {
 		return "", usage.Errorf("%q is unknown: want one of these\n%s", name, listTopics())
@@ -97,24 +107,31 @@ func topics() []topic {
 		ts = append(ts, faultTopic(e.Name, e.Name))
 	}
 	for _, l := range nemesis.LinkMechanisms() {
-		ts = append(ts, topic{"link", l, func() (string, error) { return explainLink(l) }})
+		ts = append(ts, topic{kind: "link", name: l, text: func() (string, error) { return explainLink(l) }})
 	}
-	ts = append(ts, topic{"trigger", "triggers", func() (string, error) { return strings.Join(nemesis.Triggers(), "\n"), nil }})
+	for _, m := range nemesis.Mechanisms() {
+		ts = append(ts, topic{kind: "mechanism", name: m.Name, also: m.Also, text: func() (string, error) { return explainMechanism(m), nil }})
+	}
+	selections := nemesis.Selections()
+	for _, name := range slices.Sorted(maps.Keys(selections)) {
+		ts = append(ts, topic{kind: "faults", name: name, text: func() (string, error) { return selections[name], nil }})
+	}
+	ts = append(ts, topic{kind: "trigger", name: "triggers", text: func() (string, error) { return strings.Join(nemesis.Triggers(), "\n"), nil }})
 	for _, w := range workloads.All() {
-		ts = append(ts, topic{"workload", w.Name, func() (string, error) { return w.Doc, nil }})
+		ts = append(ts, topic{kind: "workload", name: w.Name, text: func() (string, error) { return w.Doc, nil }})
 	}
 	for _, p := range claims.Profiles() {
-		ts = append(ts, topic{"profile", p.Name, func() (string, error) { return p.Explain(), nil }})
+		ts = append(ts, topic{kind: "profile", name: p.Name, text: func() (string, error) { return p.Explain(), nil }})
 	}
 	for _, m := range judge.Models() {
-		ts = append(ts, topic{"model", m, func() (string, error) { return judge.Describe(m), nil }})
+		ts = append(ts, topic{kind: "model", name: m, text: func() (string, error) { return judge.Describe(m), nil }})
 	}
 	return ts
 }
 
 // faultTopic explains a fault as it was spelled, with its options.
 func faultTopic(name, spelled string) topic {
-	return topic{kindFault, name, func() (string, error) {
+	return topic{kind: kindFault, name: name, text: func() (string, error) {
 		e, f, err := nemesis.Lookup(spelled)
 		if err != nil {
 			return "", err
@@ -138,11 +155,22 @@ func explainLink(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(features) == 0 {
+		return "Nodes dial each other with nothing in between: every fault in links is refused. The others are measured against it.\n", nil
+	}
 	var b strings.Builder
 	for _, f := range features {
 		fmt.Fprintf(&b, "  %-16s %s\n", f.Feature, f.Semantics)
 	}
 	return b.String(), nil
+}
+
+func explainMechanism(m nemesis.Mechanism) string {
+	here := "It works on this machine."
+	if err := m.Probe(); err != nil {
+		here = "It does not work on this machine: " + err.Error()
+	}
+	return fmt.Sprintf("%s.\n%s\n%s\n", strings.ToUpper(m.Doc[:1])+m.Doc[1:], m.More, here)
 }
 
 func listTopics() string {
@@ -156,7 +184,11 @@ func listTopics() string {
 	}
 	var b strings.Builder
 	for _, k := range kinds {
-		fmt.Fprintf(&b, "%-9s %s\n", k, strings.Join(byKind[k], " "))
+		separator := " "
+		if k == "mechanism" {
+			separator = ", " // their names have spaces
+		}
+		fmt.Fprintf(&b, "%-9s %s\n", k, strings.Join(byKind[k], separator))
 	}
 	return b.String()
 }

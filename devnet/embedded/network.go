@@ -50,8 +50,8 @@ const (
 )
 
 // Start makes a network in a directory that holds none yet, starts it and waits
-// until every node has served block 1: about two seconds for four nodes. On an
-// error nothing is left running; the logs stay.
+// until every node has served block 1: about two seconds for four nodes. Where the
+// file system has no room it fails at once. On an error nothing is left running; the logs stay.
 func Start(ctx context.Context, opts Options) (*Network, error) {
 	if err := supported(); err != nil {
 		return nil, err
@@ -85,6 +85,9 @@ func (n *Network) open(ctx context.Context, supervised bool) error {
 	}
 	n.state, n.old = state, state.Subnet.Prefix != ""
 	if err := enoughFiles(len(state.Names)); err != nil {
+		return err
+	}
+	if err := enoughSpace(n.dir, startSpace*uint64(len(state.Names))); err != nil {
 		return err
 	}
 	if state.Owner, err = devnet.Lookup(os.Getpid()); err != nil {

@@ -17,6 +17,12 @@ func supported() error { return errNotLinux }
 
 func enoughFiles(int) error { return errNotLinux }
 
+const startSpace = 0
+
+func enoughSpace(string, uint64) error { return errNotLinux }
+
+func (n *node) spent(string, *process) error { return nil }
+
 type spawner struct{}
 
 func newSpawner() *spawner { return &spawner{} }

@@ -30,7 +30,7 @@ func (n *Network) Ready(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	return node.poll(ctx, "is not ready", func(ctx context.Context) error {
+	return node.poll(ctx, n.dir, "is not ready", func(ctx context.Context) error {
 		comet, err := askComet(ctx, node.Node)
 		if err != nil {
 			return err
@@ -57,7 +57,7 @@ func (n *Network) Ready(ctx context.Context, name string) error {
 // fails at once when a process ends.
 func (n *Network) WaitBlock(ctx context.Context, height uint64) error {
 	for _, node := range n.nodes {
-		err := node.poll(ctx, fmt.Sprintf("has no block %d", height), func(ctx context.Context) error {
+		err := node.poll(ctx, n.dir, fmt.Sprintf("has no block %d", height), func(ctx context.Context) error {
 			have, err := askHeight(ctx, node.HTTP)
 			if err == nil && have < height {
 				err = fmt.Errorf("is at height %d", have)
@@ -77,7 +77,7 @@ func (n *Network) awaitBlocks(ctx context.Context) error {
 	var had uint64
 	if n.old {
 		for _, node := range n.nodes {
-			err := node.poll(ctx, "does not answer", func(ctx context.Context) error {
+			err := node.poll(ctx, n.dir, "does not answer", func(ctx context.Context) error {
 				height, err := askHeight(ctx, node.HTTP)
 				had = max(had, height)
 				return err
@@ -98,9 +98,10 @@ func (n *Network) awaitBlocks(ctx context.Context) error {
 	return nil
 }
 
-// poll asks until there is no error, as long as the node's process lives. fault
-// says what is wrong when ctx ends.
-func (n *node) poll(ctx context.Context, fault string, ask func(context.Context) error) error {
+// poll asks until there is no error, as long as the node's process lives and the
+// file system of dir, the network's, has room. fault says what is wrong when ctx
+// ends.
+func (n *node) poll(ctx context.Context, dir, fault string, ask func(context.Context) error) error {
 	tick := time.NewTicker(pollPeriod)
 	defer tick.Stop()
 	for {
@@ -113,6 +114,9 @@ func (n *node) poll(ctx context.Context, fault string, ask func(context.Context)
 		cancel()
 		if err == nil {
 			return nil
+		}
+		if full := n.spent(dir, p); full != nil {
+			return fmt.Errorf("%w; last: %w", full, err)
 		}
 		select {
 		case <-ctx.Done():

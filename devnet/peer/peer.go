@@ -15,7 +15,6 @@ package peer
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -29,6 +28,8 @@ import (
 	gethlog "github.com/ethereum/go-ethereum/log"
 	"github.com/ethereum/go-ethereum/p2p"
 	"github.com/ethereum/go-ethereum/p2p/enode"
+
+	"github.com/jepgo/jepgo/devnet"
 )
 
 // Options describe an attack.
@@ -40,14 +41,6 @@ type Options struct {
 	Dial func(ctx context.Context) (net.Conn, error)
 }
 
-// Counters is what has happened so far.
-type Counters struct {
-	Connections int64            `json:"connections"` // that got through both handshakes of devp2p
-	Sent        int64            `json:"sent"`        // hostile messages
-	HungUp      int64            `json:"hung_up"`     // times that the target ended the connection
-	Reasons     map[string]int64 `json:"reasons"`     // why, in devp2p's words
-}
-
 // Attack is a hostile peer at work.
 type Attack struct {
 	kind   Kind
@@ -57,7 +50,7 @@ type Attack struct {
 
 	mu   sync.Mutex
 	rng  *rand.Rand
-	seen Counters
+	seen devnet.Hostility
 }
 
 const (
@@ -86,7 +79,7 @@ func Start(opts Options) (*Attack, error) {
 	a := &Attack{
 		kind: Kinds()[at], done: make(chan struct{}),
 		rng:  rand.New(rand.NewPCG(opts.Seed, uint64(at))),
-		seen: Counters{Reasons: make(map[string]int64)},
+		seen: devnet.Hostility{Reasons: make(map[string]int64)},
 	}
 	a.server = &p2p.Server{Config: p2p.Config{
 		PrivateKey: key, Name: "jepgo-hostile", MaxPeers: 4, NoDial: true, NoDiscovery: true,
@@ -171,7 +164,7 @@ func (a *Attack) watch(ctx context.Context, events <-chan *p2p.PeerEvent) {
 }
 
 // Counters returns what has happened so far.
-func (a *Attack) Counters() Counters {
+func (a *Attack) Counters() devnet.Hostility {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	c := a.seen
@@ -193,15 +186,6 @@ func (a *Attack) Bites() string {
 		return fmt.Sprintf("%d hostile messages were sent, expected %d", c.Sent, a.kind.enough)
 	}
 	return ""
-}
-
-// String renders the counters as JSON.
-func (a *Attack) String() string {
-	b, err := json.Marshal(a.Counters())
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
 }
 
 // Close ends the attack and its connections. It is called once.

@@ -54,6 +54,7 @@ func number(t *testing.T, v history.Value, keys ...string) float64 {
 // TestClockFaults lets each fault hit one of three real processes. The clocks are
 // read as the processes see them; those of the others and of the host must not move.
 func TestClockFaults(t *testing.T) {
+	t.Parallel()
 	needClock(t)
 	n, _, _ := testNet(t, 3)
 	for spec, check := range map[string]func(t *testing.T, evidence history.Value, r clock.Reading){
@@ -162,6 +163,7 @@ func off(want time.Duration) func(t *testing.T, evidence history.Value, r clock.
 // TestClockOfOneThatRestarts: the next incarnation is set off as well, a target that
 // stays away is started when its clock would be right.
 func TestClockOfOneThatRestarts(t *testing.T) {
+	t.Parallel()
 	needClock(t)
 	for _, restarts := range []bool{true, false} {
 		t.Run(fmt.Sprint(restarts), func(t *testing.T) {
@@ -217,6 +219,7 @@ func TestClockOfOneThatRestarts(t *testing.T) {
 // TestClockTakeBack: another process finds what came back after the ledger was
 // written by its owner, and nothing of others.
 func TestClockTakeBack(t *testing.T) {
+	t.Parallel()
 	needClock(t)
 	id := loner(t)
 	s, err := clock.Install(id)
@@ -247,6 +250,7 @@ func TestClockTakeBack(t *testing.T) {
 // TestClockDoubts holds the proofs against a network to which nothing was done, and
 // against one that was not healed.
 func TestClockDoubts(t *testing.T) {
+	t.Parallel()
 	needClock(t)
 	n, _, _ := testNet(t, 1)
 	for _, spec := range []string{"clock-bump:10s", "clock-drift:1%", "clock-strobe:10s:period=20ms", "clock-reset:10s"} {

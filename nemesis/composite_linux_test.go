@@ -32,6 +32,7 @@ func pair(t *testing.T, n Net, node string, specs ...string) *together {
 // TestTogether: two faults at once, seen one by one. (They are on two nodes, as
 // one that is stopped has nothing to say that a cut could swallow.)
 func TestTogether(t *testing.T) {
+	t.Parallel()
 	n, c, proxy := testNet(t, 3)
 	app := pair(t, n, "n2", "pause:all")
 	app.pieces = append(pair(t, n, "n3", "partition:one").pieces, app.pieces...)
@@ -62,6 +63,7 @@ func TestTogether(t *testing.T) {
 // TestTogetherHalfApplied: the part that was applied is undone, and the one that
 // was not is left alone.
 func TestTogetherHalfApplied(t *testing.T) {
+	t.Parallel()
 	n, c, _ := testNet(t, 2)
 	app := pair(t, n, "n2", "pause:all", "partition:one", "kill:all")
 	id, _ := c.Identity("n2")
@@ -139,6 +141,7 @@ func TestIsolateKill(t *testing.T) {
 // TestIsolateKillOfOneThatDies before its turn: nothing is claimed, and all of it
 // is undone.
 func TestIsolateKillOfOneThatDies(t *testing.T) {
+	t.Parallel()
 	n, c, _ := testNet(t, 3)
 	r := &rec{}
 	r.seen = func(op history.Op) error {

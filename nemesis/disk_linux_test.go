@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,7 +137,9 @@ func TestDiskFaults(t *testing.T) {
 		}},
 	} {
 		t.Run(text, func(t *testing.T) {
-			t.Parallel()
+			if text != "disk-slow:40ms" { // measures times
+				t.Parallel()
+			}
 			n := diskNetFor(t, 2, true)
 			victim, _ := n.Identity("n1")
 			other, _ := n.Identity("n2")
@@ -173,6 +176,7 @@ func counted(name string) func(t *testing.T, _, undone history.Value) {
 }
 
 func TestPower(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"power:clean", "power:50%"} {
 		t.Run(text, func(t *testing.T) {
 			n := diskNetFor(t, 2, true)
@@ -295,15 +299,30 @@ func TestDiskFaultsPossible(t *testing.T) {
 	}
 }
 
-// TestDiskOwnerKilled kills the owner of nodes and disks at every step of every
+// disksBelow finds only what is left below dir: beside this test others leave
+// things on this machine, and look for them.
+func disksBelow(dir string) Mechanism {
+	m := diskMechanism()
+	all := m.Leftovers
+	m.Leftovers = func() ([]Leftover, error) {
+		left, err := all()
+		return slices.DeleteFunc(left, func(l Leftover) bool { return !strings.Contains(l.What, dir) }), err
+	}
+	return m
+}
+
+// TestDiskOwnerKilled kills the owner of nodes and disks at the steps of every
 // fault that leaves something, and Heal leaves nothing.
 func TestDiskOwnerKilled(t *testing.T) {
 	if err := disk.Probe(); err != nil {
 		t.Skipf("SKIPPED, NOTHING WAS TESTED: %v", err)
 	}
-	for _, fault := range []string{"disk-slow:20ms:all", "power:all", "disk-fill:1MiB:all", "rollback:1s:all"} {
+	for fault, at := range map[string]func(string) bool{
+		"disk-fill:1MiB:all": every, "rollback:1s:all": every, // they leave files
+		"disk-slow:20ms:all": turning, "power:all": turning, // the disk is the owner's
+	} {
 		for i, step := range ownerSteps() {
-			if testing.Short() && i%3 != 2 {
+			if !at(step) {
 				continue
 			}
 			t.Run(fault+" "+step, func(t *testing.T) {
@@ -325,7 +344,7 @@ func TestDiskOwnerKilled(t *testing.T) {
 				if got := len(report.Actions) > 0; got != pending {
 					t.Errorf("actions: %v", report.Actions)
 				}
-				if _, err := Sweep(t.Context()); err != nil {
+				if _, err := sweep(t.Context(), []Mechanism{disksBelow(dir)}); err != nil {
 					t.Error(err)
 				}
 				if mounts, err := os.ReadFile("/proc/self/mountinfo"); err != nil || strings.Contains(string(mounts), dir) {

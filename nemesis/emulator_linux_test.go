@@ -70,6 +70,7 @@ func emulatedNet(t *testing.T, n int) (Net, *emulator.Emulator) {
 // TestEmulatedFaults takes the faults of links through their lives where frames
 // are what is lost.
 func TestEmulatedFaults(t *testing.T) {
+	t.Parallel()
 	network, e := emulatedNet(t, 3)
 	for _, spec := range []string{
 		"partition:one",

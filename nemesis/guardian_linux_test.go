@@ -40,6 +40,7 @@ func TestGuardianHealsAfterOwnerKilled(t *testing.T) {
 
 // TestGuardianOfOneThatStandsStill: the owner lives, so its ledger stays as it is.
 func TestGuardianOfOneThatStandsStill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ledger := filepath.Join(dir, LedgerName)
 	victim, _ := standStill(t, ownerArgs{Ledger: ledger, Fault: "pause:all", Step: "after probe", Target: loner(t)})

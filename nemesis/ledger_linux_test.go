@@ -306,6 +306,7 @@ func TestHealGarbage(t *testing.T) {
 }
 
 func TestHealWhileOwnerLives(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), LedgerName)
 	l, err := CreateLedger(path)
 	if err != nil {

@@ -73,6 +73,7 @@ func unshaped(t *testing.T, links link.Link) {
 // TestLinkFaults takes each fault that proxies can do through its life, between
 // nodes that are real processes.
 func TestLinkFaults(t *testing.T) {
+	t.Parallel()
 	network, _, proxy := testNet(t, 3)
 	for spec, want := range map[string]link.Shape{
 		"delay:60ms:n2":          {Delay: 60 * time.Millisecond},
@@ -199,6 +200,7 @@ func TestDelayAsSeenByNodes(t *testing.T) {
 
 // TestTargetDiesShaped: silence of a node that is gone is no remnant.
 func TestTargetDiesShaped(t *testing.T) {
+	t.Parallel()
 	network, nodes, proxy := testNet(t, 3)
 	app := plannedLink(t, network, "delay:50ms:all")
 	if err := app.Apply(t.Context()); err != nil {

@@ -14,6 +14,7 @@ import (
 // TestLogLinesAreShort holds that what a person sees of a fault fits a line, and
 // that the evidence is there for who asks.
 func TestLogLinesAreShort(t *testing.T) {
+	t.Parallel()
 	for level, evidence := range map[slog.Level]bool{slog.LevelInfo: false, slog.LevelDebug: true} {
 		n, _, _ := testNet(t, 4)
 		ctx, cancel := context.WithCancel(t.Context())

@@ -76,9 +76,11 @@ func works() error { return nil }
 // Sweep removes what dead owners left on this machine, by observation and
 // without any ledger. It returns one line for each thing, and an error for what
 // it could not remove.
-func Sweep(ctx context.Context) (did []string, err error) {
+func Sweep(ctx context.Context) (did []string, err error) { return sweep(ctx, Mechanisms()) }
+
+func sweep(ctx context.Context, mechanisms []Mechanism) (did []string, err error) {
 	var errs []error
-	for _, m := range Mechanisms() {
+	for _, m := range mechanisms {
 		if m.Leftovers == nil {
 			continue
 		}

@@ -42,6 +42,7 @@ func undone(t *testing.T, app Application) history.Value {
 
 // TestOneWay: what is cut one way goes on the other way.
 func TestOneWay(t *testing.T) {
+	t.Parallel()
 	n, _, proxy := testNet(t, 3)
 	app := planned(t, n, "partition:one-way", 1)
 	if err := app.Apply(t.Context()); err != nil {
@@ -64,6 +65,7 @@ func TestOneWay(t *testing.T) {
 
 // TestFlapping looks at the links while a flapping partition is in force.
 func TestFlapping(t *testing.T) {
+	t.Parallel()
 	n, _, proxy := testNet(t, 3)
 	app := planned(t, n, "partition:flapping:200ms", 1)
 	f := app.(*flapping)
@@ -103,6 +105,7 @@ func TestFlapping(t *testing.T) {
 
 // TestFlappingThatDoesNot bite, because the links lie.
 func TestFlappingThatDoesNot(t *testing.T) {
+	t.Parallel()
 	n, _, proxy := testNet(t, 2)
 	for name, want := range map[string]string{"leaks": "while cut", "errors": "planned by the test"} {
 		t.Run(name, func(t *testing.T) {
@@ -147,6 +150,7 @@ func (c *clogs) record(list *[]link.Edge, e link.Edge) {
 }
 
 func TestSwizzle(t *testing.T) {
+	t.Parallel()
 	n, _, proxy := testNet(t, 4)
 	for seed := range uint64(3) {
 		c := &clogs{}
@@ -195,6 +199,7 @@ func TestSwizzle(t *testing.T) {
 
 // TestSwizzleCutShort: what is clogged when the time is up is unclogged at once.
 func TestSwizzleCutShort(t *testing.T) {
+	t.Parallel()
 	n, _, proxy := testNet(t, 4)
 	app := planned(t, n, "partition:swizzle", 1)
 	app.(*swizzling).gap = time.Hour
@@ -216,6 +221,7 @@ func TestSwizzleCutShort(t *testing.T) {
 
 // TestPartitionByRole hits who proposes, as asked.
 func TestPartitionByRole(t *testing.T) {
+	t.Parallel()
 	n, _, _ := testNet(t, 4)
 	chain := newClockwork(n.Nodes, time.Hour)
 	n.Chain = chain
@@ -235,6 +241,7 @@ func TestPartitionByRole(t *testing.T) {
 
 // TestQuorumCountsTheDead: who is away by itself leaves less to be hit.
 func TestQuorumCountsTheDead(t *testing.T) {
+	t.Parallel()
 	n, c, _ := testNet(t, 4)
 	n.Quorum = QuorumSafe
 	if got := nodesOf(planned(t, n, "kill:subset", 1).Value()); len(got) != 1 {

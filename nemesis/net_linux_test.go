@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -64,7 +66,20 @@ func runTests(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	os.Setenv(dirEnv, dir)
+	// Tests mostly wait for other processes: two at once would leave two
+	// processors idle.
+	flag.Parse()
+	if !given("test.parallel") {
+		flag.Set("test.parallel", strconv.Itoa(3*runtime.NumCPU()))
+	}
 	return m.Run()
+}
+
+// given reports whether the flag is on the command line.
+func given(name string) bool {
+	found := false
+	flag.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
 }
 
 // nodeMain is one node: it talks to its peers all the time and answers on its

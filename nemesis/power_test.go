@@ -51,6 +51,7 @@ func subsets(nodes []string, visit func(side []string)) {
 
 // TestPartitionByPower against every side that there is.
 func TestPartitionByPower(t *testing.T) {
+	t.Parallel()
 	rules := map[string]struct {
 		allows func(sum, total int64) bool
 		most   bool
@@ -116,6 +117,7 @@ func TestPowerOfMany(t *testing.T) {
 
 // TestCutOff against every set of nodes that could be left out.
 func TestCutOff(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawPowers(t)
 		g := grudgeWhere(s.nodes, func(_, _ string) bool { return rapid.Bool().Draw(t, "hears") })

@@ -148,6 +148,7 @@ func clientsOf(t *testing.T, n Net) {
 
 // TestRPCFaults takes each through its life and looks from the client's side.
 func TestRPCFaults(t *testing.T) {
+	// Beside no other: it measures times.
 	n, direct := rpcNet(t, 3)
 	for _, url := range direct {
 		if s := askRPC(t.Context(), url, mineTen); s.err != nil {
@@ -238,6 +239,7 @@ func TestRPCFaults(t *testing.T) {
 
 // TestRPCFaultsWithoutClients: what nobody asks for proves nothing.
 func TestRPCFaultsWithoutClients(t *testing.T) {
+	t.Parallel()
 	n, _ := rpcNet(t, 1)
 	app, err := parsed(t, "rpc-drop")[0].Plan(t.Context(), n, seeded(1))
 	if err != nil {
@@ -279,6 +281,7 @@ func TestRPCFaultsWithoutClients(t *testing.T) {
 // TestRPCFaultOfOneThatDies: a node that does not run has nothing to compare, and
 // one that is stopped neither; the rules are gone all the same.
 func TestRPCFaultOfOneThatDies(t *testing.T) {
+	t.Parallel()
 	for name, sig := range map[string]syscall.Signal{"dead": syscall.SIGKILL, "stopped": syscall.SIGSTOP} {
 		t.Run(name, func(t *testing.T) {
 			n, _ := rpcNet(t, 1)
@@ -319,6 +322,7 @@ func TestRPCFaultOfOneThatDies(t *testing.T) {
 // TestRPCFaultsInARun by the real schedule, on a network whose processes are out
 // of reach.
 func TestRPCFaultsInARun(t *testing.T) {
+	t.Parallel()
 	n, direct := rpcNet(t, 2)
 	for _, url := range direct {
 		askRPC(t.Context(), url, mineTen)

@@ -173,6 +173,7 @@ func field(v history.Value, name string) (int64, bool) {
 
 // TestSameSeedSameFaults: what is requested follows from the seed alone.
 func TestSameSeedSameFaults(t *testing.T) {
+	t.Parallel()
 	n, _, _ := testNet(t, 4)
 	var runs [2]string
 	for i := range runs {
@@ -240,6 +241,7 @@ func (l toy) Heal(e link.Edge) error {
 }
 
 func TestPartitionThatDoesNotBite(t *testing.T) {
+	t.Parallel()
 	n, _, proxy := testNet(t, 2)
 	for name, want := range map[string]string{
 		"leaks":  "while cut",
@@ -270,6 +272,7 @@ func TestPartitionThatDoesNotBite(t *testing.T) {
 
 // TestPartitionOfTheSilent: a cut between nodes that say nothing proves nothing.
 func TestPartitionOfTheSilent(t *testing.T) {
+	t.Parallel()
 	proxy, err := link.NewProxy(link.Options{Nodes: nodeNames(3)})
 	if err != nil {
 		t.Fatal(err)
@@ -288,6 +291,7 @@ func TestPartitionOfTheSilent(t *testing.T) {
 }
 
 func TestUndoThatFails(t *testing.T) {
+	t.Parallel()
 	n, _, proxy := testNet(t, 2)
 	t.Run("once", func(t *testing.T) {
 		n := n
@@ -327,6 +331,7 @@ func TestUndoThatFails(t *testing.T) {
 }
 
 func TestKillThatStartsAtTheSecondTry(t *testing.T) {
+	t.Parallel()
 	n, c, _ := testNet(t, 2)
 	c.mu.Lock()
 	c.startErrors, c.starts = []error{errPlanned}, 0
@@ -341,6 +346,7 @@ func TestKillThatStartsAtTheSecondTry(t *testing.T) {
 // TestPauseOfOneThatDies: a process that is killed while it is stopped has
 // nothing left to undo, and its successor is not touched.
 func TestPauseOfOneThatDies(t *testing.T) {
+	t.Parallel()
 	n, c, _ := testNet(t, 1)
 	was, _ := c.Identity("n1")
 	r := &rec{}
@@ -371,6 +377,7 @@ func TestPauseOfOneThatDies(t *testing.T) {
 
 // TestKillOfOneThatIsGone: what somebody else did is no evidence.
 func TestKillOfOneThatIsGone(t *testing.T) {
+	t.Parallel()
 	n, c, _ := testNet(t, 1)
 	was, _ := c.Identity("n1")
 	r := &rec{}
@@ -394,6 +401,7 @@ func TestKillOfOneThatIsGone(t *testing.T) {
 
 // TestNobodyToHit: the request and its failure are in the history.
 func TestNobodyToHit(t *testing.T) {
+	t.Parallel()
 	n, c, _ := testNet(t, 1)
 	was, _ := c.Identity("n1")
 	if err := devnet.Signal(was, syscall.SIGKILL); err != nil {
@@ -416,6 +424,7 @@ func TestNobodyToHit(t *testing.T) {
 // TestRecordFails at each op in turn: no fault may stay in force, whatever the
 // disk does.
 func TestRecordFails(t *testing.T) {
+	t.Parallel()
 	n, c, _ := testNet(t, 1)
 	for at := range 4 {
 		count := 0
@@ -444,7 +453,7 @@ func TestRecordFails(t *testing.T) {
 func TestFirstFaultComesEarly(t *testing.T) {
 	t.Parallel()
 	n, _, _ := testNet(t, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	defer cancel()
 	r := &rec{}
 	r.seen = func(op history.Op) error {
@@ -487,6 +496,7 @@ func TestRunRefuses(t *testing.T) {
 
 // TestHealedButSilent: links that are whole but carry nothing are not undone.
 func TestHealedButSilent(t *testing.T) {
+	t.Parallel()
 	n, _, proxy := testNet(t, 2)
 	r := &rec{}
 	r.seen = func(op history.Op) error {
@@ -509,6 +519,7 @@ func TestHealedButSilent(t *testing.T) {
 // TestHealBesideADeadNode: silence of a node that does not run is no remnant of
 // the cut.
 func TestHealBesideADeadNode(t *testing.T) {
+	t.Parallel()
 	for name, sig := range map[string]syscall.Signal{"dead": syscall.SIGKILL, "stopped": syscall.SIGSTOP} {
 		t.Run(name, func(t *testing.T) {
 			n, c, _ := testNet(t, 3)
@@ -536,6 +547,7 @@ func TestHealBesideADeadNode(t *testing.T) {
 
 // TestProbesDoubt holds each proof against a network to which nothing was done.
 func TestProbesDoubt(t *testing.T) {
+	t.Parallel()
 	n, _, _ := testNet(t, 2)
 	short := func() context.Context {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -113,6 +113,7 @@ type cloud struct {
 	starts atomic.Int64 // incarnations that were started
 	failed atomic.Int64 // starts that failed, as they may when a port is still taken
 	stuck  atomic.Pointer[error]
+	struck devnet.Identity // whom it sent the last SIGKILL
 }
 
 func (s *storming) Value() history.Value {
@@ -150,6 +151,7 @@ func (s *storming) rage(ctx context.Context, i int) {
 		if id, up := s.net.Processes.Identity(v.node); up {
 			switch err := devnet.Signal(id, syscall.SIGKILL); {
 			case err == nil:
+				c.struck = id
 				if err := gone(ctx, victim{v.node, id}); err != nil {
 					fail(err)
 					return
@@ -219,7 +221,8 @@ func (s *storming) Undo(ctx context.Context) error {
 	return each(len(s.victims), func(i int) error {
 		v := s.victims[i]
 		if id, up := s.net.Processes.Identity(v.node); up {
-			if devnet.Alive(id) {
+			// One that is on its way out may still look alive.
+			if id != s.clouds[i].struck && devnet.Alive(id) {
 				s.fresh[i] = id
 				return nil
 			}

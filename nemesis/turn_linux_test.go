@@ -278,6 +278,7 @@ func TestReplay(t *testing.T) {
 }
 
 func TestReplayOfOtherTargets(t *testing.T) {
+	t.Parallel()
 	n, _, _ := testNet(t, 4)
 	r := &rec{}
 	o := options(t, n, "pause", 1, r)
@@ -295,6 +296,7 @@ func TestReplayOfOtherTargets(t *testing.T) {
 
 // TestScheduleCannotBeWritten: what cannot be recorded is an error of the run.
 func TestScheduleCannotBeWritten(t *testing.T) {
+	t.Parallel()
 	n, _, _ := testNet(t, 1)
 	r := &rec{}
 	o := options(t, n, "pause", 1, r)

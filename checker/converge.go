@@ -13,19 +13,25 @@ import (
 // reached one head within the bound that the run set itself. Where they did not,
 // final reads say nothing about durability, so the answer is Unknown. Only the
 // last :converge op counts. O(n) time.
-func Converge() Checker { return converge{} }
+func Converge() Checker { return Streamed(ConvergeStream) }
 
-type converge struct{}
+// ConvergeStream is Converge for a history that passes by. It keeps the ops of
+// jepgo and its nemesis only.
+func ConvergeStream() Stream { return &converge{} }
 
-func (converge) Name() string { return "converge" }
+type converge struct{ ours }
 
-func (c converge) Check(ctx context.Context, h *history.History) Result {
+func (*converge) Name() string { return "converge" }
+
+func (c *converge) Take(e *history.Event) { c.take(e) }
+
+func (c *converge) Finish(ctx context.Context, _ history.Source) Result {
 	if ctx.Err() != nil {
 		return Ended(ctx, c.Name())
 	}
-	r := Result{Checker: c.Name(), Reason: because(EndsEarly(h), "history has no :converge op, so final reads cannot be trusted")}
-	for i := len(h.Ops) - 1; i >= 0; i-- {
-		op := &h.Ops[i]
+	r := Result{Checker: c.Name(), Reason: because(c.endsEarly(), "history has no :converge op, so final reads cannot be trusted")}
+	for n := len(c.ops) - 1; n >= 0; n-- {
+		i, op := c.at[n], &c.ops[n]
 		if op.F != "converge" || op.Process != history.Runner() {
 			continue
 		}

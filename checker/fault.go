@@ -39,12 +39,14 @@ func undoOf(name string) (undo string, ok bool) {
 // Faults pairs the four ops of each fault, in the order of the requests. An
 // outcome is told from a request by its :targets or its :error, so that a
 // request that was never answered stays without an outcome. O(n) time.
-func Faults(h *history.History) []Fault {
+func Faults(h *history.History) []Fault { return oursOf(h).faults() }
+
+func (o *ours) faults() []Fault {
 	var faults []Fault
 	open := make(map[string][]int) // name of the undo → faults that still wait for it
 	last := make(map[string]int)   // :f → the fault whose request it was last
-	for i := range h.Ops {
-		op := &h.Ops[i]
+	for n := range o.ops {
+		i, op := o.at[n], &o.ops[n]
 		if op.Process != history.Nemesis() || op.F == "" {
 			continue
 		}

@@ -19,19 +19,26 @@ import (
 // or a fault whose moment never came, makes the run Unknown: what it was to test
 // was not tested. Of the kinds that only "all" asked for, those that found no time
 // are warnings. O(n) time and memory.
-func NemesisFaults() Checker { return nemesisFaults{} }
+func NemesisFaults() Checker { return Streamed(NemesisFaultsStream) }
 
-type nemesisFaults struct{}
+// NemesisFaultsStream is NemesisFaults for a history that passes by. It keeps the
+// ops of jepgo and its nemesis only.
+func NemesisFaultsStream() Stream { return &nemesisFaults{} }
 
-func (nemesisFaults) Name() string { return "faults" }
+type nemesisFaults struct{ ours }
 
-func (c nemesisFaults) Check(ctx context.Context, h *history.History) Result {
+func (*nemesisFaults) Name() string { return "faults" }
+
+func (c *nemesisFaults) Take(e *history.Event) { c.take(e) }
+
+func (c *nemesisFaults) Finish(ctx context.Context, _ history.Source) Result {
+	h := &c.ours
 	if ctx.Err() != nil {
 		return Ended(ctx, c.Name())
 	}
 	r := Result{Checker: c.Name()}
-	info, known := ReadTest(h)
-	faults, early := Faults(h), EndsEarly(h)
+	info, known := h.readTest()
+	faults, early := h.faults(), h.endsEarly()
 	if len(faults) == 0 {
 		switch {
 		case len(info.Nemesis) > 0:
@@ -148,10 +155,10 @@ func kindOf(fault string) string {
 }
 
 // notInjected says of each fault whose moment never came why.
-func notInjected(h *history.History) []string {
+func notInjected(h *ours) []string {
 	var never []string
-	for i := range h.Ops {
-		op := &h.Ops[i]
+	for n := range h.ops {
+		i, op := h.at[n], &h.ops[n]
 		if op.Process == history.Nemesis() && op.F == "not-injected" {
 			never = append(never, fmt.Sprintf("%s was never injected (op %d): %s", textOf(op.Value, "fault"), i, errorText(op)))
 		}
@@ -161,17 +168,17 @@ func notInjected(h *history.History) []string {
 
 // problem is what stands against f, "" for nothing; dirty is set where it may
 // still be in force.
-func (f Fault) problem(h *history.History) (text string, dirty bool) {
+func (f Fault) problem(h *ours) (text string, dirty bool) {
 	what := fmt.Sprintf("%s of %s (op %d)", f.Name, strings.Join(f.Targets, ", "), f.Request)
 	if f.Undone >= 0 {
-		if op := &h.Ops[f.Undone]; errorClass(op) == "not-undone" {
+		if op := h.op(f.Undone); errorClass(op) == "not-undone" {
 			return fmt.Sprintf("%s could not be seen to be undone (op %d): %s", what, f.Undone, errorText(op)), true
 		}
 	}
 	if f.Begun < 0 {
 		return what + " has no outcome", false
 	}
-	if op := &h.Ops[f.Begun]; !op.Error.IsNil() || !hasEvidence(op) {
+	if op := h.op(f.Begun); !op.Error.IsNil() || !hasEvidence(op) {
 		return fmt.Sprintf("%s was not seen to bite (op %d): %s", what, f.Begun, errorText(op)), false
 	}
 	if f.Undo < 0 {
@@ -180,7 +187,7 @@ func (f Fault) problem(h *history.History) (text string, dirty bool) {
 	if f.Undone < 0 {
 		return fmt.Sprintf("%s was asked to end (op %d) without an outcome", what, f.Undo), false
 	}
-	if op := &h.Ops[f.Undone]; !op.Error.IsNil() || !hasEvidence(op) {
+	if op := h.op(f.Undone); !op.Error.IsNil() || !hasEvidence(op) {
 		return fmt.Sprintf("%s has no evidence of its end (op %d): %s", what, f.Undone, errorText(op)), false
 	}
 	return "", false
@@ -218,13 +225,13 @@ type inForce struct {
 	total                     time.Duration
 }
 
-func (k *inForce) add(h *history.History, f Fault, sound bool) {
+func (k *inForce) add(h *ours, f Fault, sound bool) {
 	k.count++
 	if !sound {
 		k.doubtful++
 		return
 	}
-	from, to := intOf(h.Ops[f.Begun].Value, "measured"), intOf(h.Ops[f.Undone].Value, "measured")
+	from, to := intOf(h.op(f.Begun).Value, "measured"), intOf(h.op(f.Undone).Value, "measured")
 	if from > 0 && to >= from {
 		k.measured++
 		k.total += time.Duration(to - from)

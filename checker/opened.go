@@ -10,7 +10,7 @@ import (
 // is ready for use. It holds what is open only, so crashed clients aside it is as
 // small as the concurrency is, but for a place for each client of a small number.
 type opened[T any] struct {
-	near []place[T]   // by client, of small numbers
+	near []place[T]  // by client, of small numbers
 	far  map[int64]T // of others
 }
 

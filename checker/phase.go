@@ -12,9 +12,11 @@ type Phase struct {
 // EndsEarly says where a history that jepgo wrote ends before its :phase :end,
 // as a cause for what is missing from it; "" for one that is complete, and for
 // one that jepgo did not write.
-func EndsEarly(h *history.History) string {
-	phases := Phases(h)
-	if _, ours := ReadTest(h); len(phases) == 0 {
+func EndsEarly(h *history.History) string { return oursOf(h).endsEarly() }
+
+func (o *ours) endsEarly() string {
+	phases := o.phases()
+	if _, ours := o.readTest(); len(phases) == 0 {
 		if !ours {
 			return ""
 		}
@@ -37,17 +39,19 @@ func because(cause, text string) string {
 
 // Phases reads the :phase ops in order. A history without any, which jepgo did
 // not write, has none.
-func Phases(h *history.History) []Phase {
+func Phases(h *history.History) []Phase { return oursOf(h).phases() }
+
+func (o *ours) phases() []Phase {
 	var phases []Phase
-	for i := range h.Ops {
-		op := &h.Ops[i]
+	for i := range o.ops {
+		op := &o.ops[i]
 		if op.F != "phase" || op.Process != history.Runner() {
 			continue
 		}
 		if n := len(phases); n > 0 {
-			phases[n-1].To = i
+			phases[n-1].To = o.at[i]
 		}
-		phases = append(phases, Phase{Name: op.Value.Text(), From: i, To: len(h.Ops)})
+		phases = append(phases, Phase{Name: op.Value.Text(), From: o.at[i], To: o.count})
 	}
 	return phases
 }

@@ -29,18 +29,40 @@ type Floor struct {
 // nothing is. O(n) time; it keeps 8
 // bytes for each operation.
 func Stats(floor Floor) Checker {
+	return Streamed(func() Stream { return StatsStream(floor) })
+}
+
+// StatsStream is Stats for a history that passes by.
+func StatsStream(floor Floor) Stream {
 	floor.Run = orDefault(floor.Run, 10)
 	floor.Final = orDefault(floor.Final, 1)
 	floor.Each = orDefault(floor.Each, 1)
 	if floor.Of == nil {
 		floor.Of = []string{"write", "cas", "read"}
 	}
-	return stats{floor}
+	return &stats{
+		floor: floor, disordered: nowhere, phase: "run",
+		byF: make(map[string]*tally), okIn: make(map[string]int), answered: make(map[string]bool),
+	}
 }
 
-type stats struct{ floor Floor }
+type stats struct {
+	floor      Floor
+	ours       ours
+	byF        map[string]*tally
+	lastF      string // a short cut past byF
+	last       *tally
+	okIn       map[string]int
+	answered   map[string]bool // nodes, in the phase :final
+	phase      string          // "run" before the first :phase op, for histories that have none
+	phased     bool
+	opened     opened[int64] // time of the invocation
+	facts      int
+	disordered int // the first op that is not where its index says
+	index      int64
+}
 
-func (stats) Name() string { return "stats" }
+func (*stats) Name() string { return "stats" }
 
 // tally counts one :f.
 type tally struct {
@@ -49,85 +71,94 @@ type tally struct {
 	took                    []time.Duration // of ok ops
 }
 
-func (c stats) Check(ctx context.Context, h *history.History) Result {
+func (c *stats) Take(e *history.Event) {
+	c.ours.take(e)
+	if e.Index != history.Absent && e.Index != int64(e.Position) && c.disordered < 0 {
+		c.disordered, c.index = e.Position, e.Index
+	}
+	if !e.Process.IsClient() {
+		if e.F == "phase" && e.Process == history.Runner() {
+			c.enter(string(e.Value.Bytes()))
+		}
+		return
+	}
+	t := c.last
+	if t == nil || c.lastF != e.F {
+		if t = c.byF[e.F]; t == nil {
+			t = &tally{}
+			c.byF[e.F] = t
+		}
+		c.lastF, c.last = e.F, t
+	}
+	switch e.Type {
+	case history.Invoke:
+		t.invoked++
+		if c.phase == "run" {
+			t.inRun++
+		}
+		c.opened.begin(e.Process, e.Time)
+		return
+	case history.OK:
+		t.ok++
+		c.okIn[c.phase]++
+		switch c.phase {
+		case "final":
+			node, _ := e.Rest.Field("node")
+			if name := node.Bytes(); !c.answered[string(name)] {
+				c.answered[string(name)] = true
+			}
+		case "run":
+			t.okInRun++
+		}
+	case history.Fail:
+		t.fail++
+	case history.Info:
+		t.info++
+	default:
+		return
+	}
+	c.facts++
+	if at, ok := c.opened.end(e.Process); ok && e.Type == history.OK && at >= 0 && e.Time >= at {
+		t.took = append(t.took, time.Duration(e.Time-at))
+	}
+}
+
+// enter begins a phase. What came before the first one is in none.
+func (c *stats) enter(phase string) {
+	if !c.phased {
+		c.phased = true
+		c.okIn = map[string]int{"": c.okIn["run"]}
+		for _, t := range c.byF {
+			t.inRun, t.okInRun = 0, 0
+		}
+	}
+	c.phase = phase
+}
+
+func (c *stats) Finish(ctx context.Context, _ history.Source) Result {
 	if ctx.Err() != nil {
 		return Ended(ctx, c.Name())
 	}
-	r := Result{Checker: c.Name()}
-	phases := Phases(h)
-	byF := make(map[string]*tally)
-	okIn := make(map[string]int)
-	answered := make(map[string]bool) // nodes, in the phase :final
-	next := 0
-	phase := ""
-	if len(phases) == 0 {
-		phase = "run"
+	r := Result{Checker: c.Name(), Facts: c.facts}
+	run := c.ours.runLength()
+	for _, f := range sortedKeys(c.byF) {
+		r.Stats = append(r.Stats, Stat{Name: f, Value: c.byF[f].describe(run)})
 	}
-	opened := make(map[history.Process]int)
-	for i := range h.Ops {
-		if i%CheckEvery == 0 && ctx.Err() != nil {
-			return Ended(ctx, c.Name())
-		}
-		for next < len(phases) && phases[next].From <= i {
-			phase = phases[next].Name
-			next++
-		}
-		op := &h.Ops[i]
-		if !op.Process.IsClient() {
-			continue
-		}
-		t := byF[op.F]
-		if t == nil {
-			t = &tally{}
-			byF[op.F] = t
-		}
-		switch op.Type {
-		case history.Invoke:
-			t.invoked++
-			if phase == "run" {
-				t.inRun++
-			}
-			opened[op.Process] = i
-			continue
-		case history.OK:
-			t.ok++
-			okIn[phase]++
-			if phase == "final" {
-				answered[op.Node] = true
-			}
-			if phase == "run" {
-				t.okInRun++
-			}
-			if at, ok := opened[op.Process]; ok && h.Ops[at].Time >= 0 && op.Time >= h.Ops[at].Time {
-				t.took = append(t.took, time.Duration(op.Time-h.Ops[at].Time))
-			}
-		case history.Fail:
-			t.fail++
-		case history.Info:
-			t.info++
-		default:
-			continue
-		}
-		r.Facts++
-		delete(opened, op.Process)
-	}
-	for _, f := range sortedKeys(byF) {
-		r.Stats = append(r.Stats, Stat{Name: f, Value: byF[f].describe(runLength(h, phases))})
-	}
-	if info, ours := ReadTest(h); ours && EndsEarly(h) == "" {
+	info, ours := c.ours.readTest()
+	early := c.ours.endsEarly()
+	if ours && early == "" {
 		for _, node := range info.Nodes {
-			if !answered[node] {
+			if !c.answered[node] {
 				r.Reason = fmt.Sprintf("node %s answered nothing in phase final, so what it holds in the end is not known", node)
 				return r
 			}
 		}
 	}
-	if at := disordered(h); at >= 0 {
-		r.Reason = fmt.Sprintf("line %d of the history has :index %d: lines were moved, lost or added after jepgo wrote it", at+1, h.Ops[at].Index)
+	if ours && c.disordered >= 0 {
+		r.Reason = fmt.Sprintf("line %d of the history has :index %d: lines were moved, lost or added after jepgo wrote it", c.disordered+1, c.index)
 		return r
 	}
-	problems := c.problems(byF, okIn, len(phases) > 0)
-	early := EndsEarly(h)
+	problems := c.problems(c.byF, c.okIn, c.phased)
 	if len(problems) > 0 {
 		r.Reason, r.Warnings = because(early, problems[0]), problems[1:]
 		return r
@@ -137,28 +168,14 @@ func (c stats) Check(ctx context.Context, h *history.History) Result {
 		return r
 	}
 	r.Verdict = Valid
-	r.Reason = fmt.Sprintf("every operation had successes, %d in all", okIn["run"]+okIn["heal"]+okIn["final"])
+	r.Reason = fmt.Sprintf("every operation had successes, %d in all", c.okIn["run"]+c.okIn["heal"]+c.okIn["final"])
 	return r
-}
-
-// disordered returns the first op of a history of jepgo's own that is not where
-// its index says, or -1. jepgo numbers its lines from 0 without a gap.
-func disordered(h *history.History) int {
-	if _, ours := ReadTest(h); !ours {
-		return -1
-	}
-	for i := range h.Ops {
-		if at := h.Ops[i].Index; at != history.Absent && at != int64(i) {
-			return i
-		}
-	}
-	return -1
 }
 
 // advice is what helps a run that stayed below its floor.
 const advice = "run longer (--time) or with more clients"
 
-func (c stats) problems(byF map[string]*tally, okIn map[string]int, phased bool) []string {
+func (c *stats) problems(byF map[string]*tally, okIn map[string]int, phased bool) []string {
 	var problems []string
 	if len(byF) == 0 {
 		return []string{"history has no client operations"}
@@ -183,10 +200,10 @@ func (c stats) problems(byF map[string]*tally, okIn map[string]int, phased bool)
 }
 
 // runLength is how long the phase :run took; 0 when the history does not say.
-func runLength(h *history.History, phases []Phase) time.Duration {
-	for _, p := range phases {
-		if p.Name == "run" && p.To < len(h.Ops) && h.Ops[p.From].Time >= 0 {
-			return time.Duration(h.Ops[p.To].Time - h.Ops[p.From].Time)
+func (o *ours) runLength() time.Duration {
+	for _, p := range o.phases() {
+		if from := o.op(p.From).Time; p.Name == "run" && p.To < o.count && from >= 0 {
+			return time.Duration(o.op(p.To).Time - from)
 		}
 	}
 	return 0

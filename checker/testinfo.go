@@ -1,6 +1,10 @@
 package checker
 
-import "github.com/jepgo/jepgo/history"
+import (
+	"time"
+
+	"github.com/jepgo/jepgo/history"
+)
 
 // TestInfo is what the :test op, the first line of jepgo's own histories, says
 // about the run. Fields that the op lacks are zero.
@@ -15,6 +19,7 @@ type TestInfo struct {
 	Processes int64    // client processes at the start
 	Bug       string   // planted bug, "" for none
 	Claim     string   // --claim, "" when it was not given
+	Bounds    Bounds
 }
 
 // ReadTest finds the :test op; ok is false when the history has none, that is
@@ -22,33 +27,72 @@ type TestInfo struct {
 // only.
 func ReadTest(h *history.History) (info TestInfo, ok bool) {
 	for i := range h.Ops {
-		op := &h.Ops[i]
-		if op.Process.IsClient() {
+		if h.Ops[i].Process.IsClient() {
 			return info, false
 		}
-		if op.F != "test" || op.Process != history.Runner() {
-			continue
+		if info, ok = readTest(&h.Ops[i]); ok {
+			return info, true
 		}
-		v := op.Value
-		info = TestInfo{
-			Version:   textOf(v, "version"),
-			Profile:   textOf(v, "profile"),
-			Workloads: textsOf(v, "workloads"),
-			Nodes:     textsOf(v, "nodes"),
-			Bug:       textOf(v, "bug"),
-			Claim:     textOf(v, "claim"),
-		}
-		for _, name := range textsOf(v, "nemesis") {
-			if name != "none" && name != "" {
-				info.Nemesis = append(info.Nemesis, name)
-			}
-		}
-		info.Faults = textsOf(v, "faults")
-		info.Seed = intOf(v, "seed")
-		info.Processes = intOf(v, "processes")
-		return info, true
 	}
 	return info, false
+}
+
+func (o *ours) readTest() (info TestInfo, ok bool) {
+	for i := range o.ops {
+		if o.client > 0 && o.at[i] >= o.client {
+			break
+		}
+		if info, ok = readTest(&o.ops[i]); ok {
+			return info, true
+		}
+	}
+	return info, false
+}
+
+// TestOf is what one op says if it is the :test op of jepgo's own.
+func TestOf(op *history.Op) (info TestInfo, ok bool) { return readTest(op) }
+
+func readTest(op *history.Op) (info TestInfo, ok bool) {
+	if op.F != "test" || op.Process != history.Runner() {
+		return info, false
+	}
+	v := op.Value
+	info = TestInfo{
+		Version:   textOf(v, "version"),
+		Profile:   textOf(v, "profile"),
+		Workloads: textsOf(v, "workloads"),
+		Nodes:     textsOf(v, "nodes"),
+		Bug:       textOf(v, "bug"),
+		Claim:     textOf(v, "claim"),
+	}
+	for _, name := range textsOf(v, "nemesis") {
+		if name != "none" && name != "" {
+			info.Nemesis = append(info.Nemesis, name)
+		}
+	}
+	info.Faults = textsOf(v, "faults")
+	info.Seed = intOf(v, "seed")
+	info.Processes = intOf(v, "processes")
+	bounds, _ := v.Field("profile-bounds")
+	info.Bounds = BoundsOf(bounds)
+	return info, true
+}
+
+// Bounds are what a run says of its network's kind: how deep the head may
+// reorganise and how long a block takes. Known is false for a depth that is not
+// told.
+type Bounds struct {
+	ReorgDepth int64
+	Known      bool
+	BlockTime  time.Duration // 0 when it is not told
+}
+
+// BoundsOf reads the :profile-bounds of a :test op.
+func BoundsOf(v history.Value) (b Bounds) {
+	depth, _ := v.Field("reorg-depth")
+	b.ReorgDepth, b.Known = depth.Int()
+	b.BlockTime = time.Duration(intOf(v, "block-time"))
+	return b
 }
 
 func textOf(v history.Value, name string) string {

@@ -9,13 +9,15 @@ import (
 	"strings"
 
 	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/checker/chain"
 )
 
 // claim is what one workload's operations are held to.
 type claim struct {
 	workload string
-	// checkers are those that are fair on a network of that profile.
-	checkers func(p Profile) []checker.Checker
+	// streams begins the checkers that are fair on a network of that profile, on
+	// what r decodes.
+	streams func(p Profile, r *chain.Reader) []checker.Stream
 	// notClaimed lists, as sentences, what is deliberately not judged there.
 	notClaimed func(p Profile) []string
 }
@@ -41,10 +43,22 @@ func profileOf(info checker.TestInfo) (Profile, error) {
 	return ParseProfile(info.Profile)
 }
 
-// Checkers returns the checkers that are fair for a run of jepgo's own, each
-// name once, and as sentences what is not claimed. The run's profile is the one
-// that --claim named, if it was given.
+// Checkers returns the checkers of Streams, for a history in memory.
 func Checkers(info checker.TestInfo) (fair []checker.Checker, notClaimed []string, err error) {
+	streams, notClaimed, err := Streams(info)
+	for i := range streams {
+		fair = append(fair, checker.Streamed(func() checker.Stream {
+			again, _, _ := Streams(info)
+			return again[i]
+		}))
+	}
+	return fair, notClaimed, err
+}
+
+// Streams begins the checkers that are fair for a run of jepgo's own, each name
+// once, for one pass over its history, and returns as sentences what is not
+// claimed. The run's profile is the one that --claim named, if it was given.
+func Streams(info checker.TestInfo) (fair []checker.Stream, notClaimed []string, err error) {
 	p, err := profileOf(info)
 	if err != nil {
 		return nil, nil, err
@@ -52,15 +66,16 @@ func Checkers(info checker.TestInfo) (fair []checker.Checker, notClaimed []strin
 	if len(info.Workloads) == 0 {
 		return nil, nil, fmt.Errorf("history names no workload, want some of %s", strings.Join(Workloads(), ", "))
 	}
-	fair = []checker.Checker{checker.Stats(checker.Floor{}), checker.NemesisFaults(), checker.Converge()}
+	r := chain.NewReader()
+	fair = []checker.Stream{checker.StatsStream(checker.Floor{}), checker.NemesisFaultsStream(), checker.ConvergeStream()}
 	for _, name := range info.Workloads {
 		i := slices.IndexFunc(all(), func(c claim) bool { return c.workload == name })
 		if i < 0 {
 			return nil, nil, fmt.Errorf("workload %q does not exist, want one of %s", name, strings.Join(Workloads(), ", "))
 		}
 		c := all()[i]
-		for _, one := range c.checkers(p) {
-			if !slices.ContainsFunc(fair, func(other checker.Checker) bool { return other.Name() == one.Name() }) {
+		for _, one := range c.streams(p, r) {
+			if !slices.ContainsFunc(fair, func(other checker.Stream) bool { return other.Name() == one.Name() }) {
 				fair = append(fair, one)
 			}
 		}

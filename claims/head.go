@@ -11,8 +11,8 @@ import (
 func head() claim {
 	return claim{
 		workload: "head",
-		checkers: func(p Profile) []checker.Checker {
-			return []checker.Checker{chain.Fork(p.FinalTag), chain.Finality(p.FinalTag)}
+		streams: func(p Profile, r *chain.Reader) []checker.Stream {
+			return []checker.Stream{r.Fork(p.FinalTag), r.Finality(p.FinalTag)}
 		},
 		notClaimed: func(p Profile) []string {
 			switch p.FinalTag {

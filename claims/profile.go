@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/jepgo/jepgo/checker/chain"
 )
 
 // Profile is what kind of network this is, and so which claims are fair.
@@ -144,7 +146,7 @@ func (p Profile) Explain() string {
 	b.WriteString("Judged:\n")
 	for _, c := range all() {
 		var names []string
-		for _, one := range c.checkers(p) {
+		for _, one := range c.streams(p, chain.NewReader()) {
 			names = append(names, one.Name())
 		}
 		fmt.Fprintf(&b, "  %-10s %s\n", c.workload, strings.Join(names, " "))

@@ -13,10 +13,10 @@ import (
 func register() claim {
 	return claim{
 		workload: "register",
-		checkers: func(p Profile) []checker.Checker {
-			out := []checker.Checker{chain.Replay(), chain.Session(), chain.Staleness()}
+		streams: func(p Profile, r *chain.Reader) []checker.Stream {
+			out := []checker.Stream{r.Replay(), r.Session(), r.Staleness()}
 			if p.FinalTag == latest {
-				out = append(out, linear.Register(linear.Options{Keyed: true}))
+				out = append(out, linear.RegisterStream(linear.Options{Keyed: true}))
 			}
 			return out
 		},

@@ -31,6 +31,7 @@ type chunk struct {
 	column  int        // characters behind the last of them
 	parsed  chan struct{}
 	own     Tape
+	aside   Tape // what events have in Rest
 	events  []Event
 	starts  []uint32 // where each event's op starts
 	ops     []Op
@@ -42,7 +43,7 @@ func newChunk(class *classes, wholeOps bool) *chunk {
 	c := &chunk{parsed: make(chan struct{}, 1), strict: newEDNReader(bytes.NewReader(nil)), whole: wholeOps}
 	c.strict.begun, c.strict.some, c.strict.reuse = true, true, !wholeOps
 	c.class = class
-	c.tape = &c.own
+	c.tape, c.rest = &c.own, &c.aside
 	return c
 }
 
@@ -73,7 +74,9 @@ func (c *chunk) parse(from int) {
 	}
 	c.events, c.starts = c.events[:0], c.starts[:0]
 	c.own.Reset()
+	c.aside.Reset()
 	c.own.text = c.padded[:c.n:c.n]
+	c.aside.text = c.own.text
 	i := from
 	for {
 		i = c.skip(i)
@@ -87,13 +90,13 @@ func (c *chunk) parse(from int) {
 		}
 		c.events = c.events[:at+1]
 		e := &c.events[at]
-		mark := len(c.own.words)
+		mark, markAside := len(c.own.words), len(c.aside.words)
 		next, ok := 0, false
 		if c.padded[i] == '{' {
 			next, ok = c.op(c.padded, i, e)
 		}
 		if !ok {
-			c.own.words = c.own.words[:mark]
+			c.own.words, c.aside.words = c.own.words[:mark], c.aside.words[:markAside]
 			next, ok = c.general(i, e)
 		}
 		if !ok {
@@ -150,19 +153,14 @@ func (c *chunk) general(i int, e *Event) (next int, ok bool) {
 	if r.read(&op) != nil {
 		return 0, false
 	}
-	before := len(c.own.rest)
-	*e = eventOf(&op, &c.own)
-	for _, v := range c.own.rest[before:] {
+	before, beforeAside := len(c.own.rest), len(c.aside.rest)
+	*e = op.event(&c.own, &c.aside)
+	for _, v := range slices.Concat(c.own.rest[before:], c.aside.rest[beforeAside:]) {
 		if v.list != nil {
 			r.used = r.block // the tape keeps the elements where they are
 		}
 	}
 	return r.pos, true
-}
-
-// eventOf returns op as an event without a position, with its value on tape.
-func eventOf(op *Op, tape *Tape) Event {
-	return Event{Index: op.Index, Time: op.Time, Type: op.Type, Process: op.Process, F: op.F, Value: tape.Append(op.Value)}
 }
 
 // split returns where to part text so that an op starts at the second part, as

@@ -6,7 +6,7 @@ import (
 )
 
 // Event is one line of a history as it passes by: what a checker needs that
-// keeps little. Value is valid until the next event only.
+// keeps little. Value and Rest are valid until the next event only.
 type Event struct {
 	Position int   // place in the file, from 0: what History.Ops would have it at
 	Index    int64 // the op's own :index, or Absent
@@ -15,6 +15,67 @@ type Event struct {
 	Process  Process
 	F        string // name of the operation without its colon; "" when the line has none
 	Value    View
+	// Rest is a map of the line's other keys, :node, :tag and :error among them, in
+	// file order; nil where there are none.
+	Rest View
+}
+
+// Op copies the event off its tape: the op that ReadAll would give. O(its size).
+func (e *Event) Op() Op {
+	op := Op{Index: e.Index, Time: e.Time, Type: e.Type, Process: e.Process, F: e.F, Value: e.Value.Value()}
+	n := e.Rest.Len() / 2
+	if n == 0 {
+		return op
+	}
+	for key := e.Rest.First(); n > 0; n-- {
+		v := key.Next()
+		value := v.Value()
+		name := string(key.Bytes())
+		if known, fits := op.take(name, &value); !known || !fits {
+			op.Set(name, value)
+		}
+		if n > 1 {
+			key = v.Next()
+		}
+	}
+	return op
+}
+
+// event puts o on tapes, its value on one and the rest on the other, which may be
+// the same: an event without a position.
+func (o *Op) event(value, rest *Tape) Event {
+	e := Event{Index: o.Index, Time: o.Time, Type: o.Type, Process: o.Process, F: o.F, Value: value.Append(o.Value)}
+	if o.Node == "" && o.Tag == "" && o.Error.kind == Nil && len(o.Extra) == 0 {
+		return e
+	}
+	e.Rest = View{tape: rest, at: len(rest.words)}
+	head, n := rest.open(), 0
+	put := func(key string, v Value) {
+		rest.append(Keyword(key))
+		rest.append(v)
+		n += 2
+	}
+	if o.Node != "" {
+		put(nodeName, Text(o.Node))
+	}
+	if o.Tag != "" {
+		put(tagName, Keyword(o.Tag))
+	}
+	if o.Error.kind != Nil {
+		put(errorName, o.Error)
+	}
+	for i := range o.Extra {
+		put(o.Extra[i].Key, o.Extra[i].Value)
+	}
+	rest.close(head, Map, n)
+	return e
+}
+
+// EventOf is the op at that position as an event, on tape.
+func EventOf(position int, o *Op, tape *Tape) Event {
+	e := o.event(tape, tape)
+	e.Position = position
+	return e
 }
 
 // Source gives back the ops at some positions of a history, for explanations.
@@ -30,9 +91,8 @@ func (h *History) Events() iter.Seq[*Event] {
 		var tape Tape
 		var e Event
 		for i := range h.Ops {
-			op := &h.Ops[i]
 			tape.Reset()
-			e = Event{Position: i, Index: op.Index, Time: op.Time, Type: op.Type, Process: op.Process, F: op.F, Value: tape.Append(op.Value)}
+			e = EventOf(i, &h.Ops[i], &tape)
 			if !yield(&e) {
 				return
 			}

@@ -52,6 +52,7 @@ const fastDepth = 32
 type opScanner struct {
 	class *classes
 	tape  *Tape // whose text is the text read
+	rest  *Tape // for the keys without a place of their own; of the same text
 	names [256]string
 	open  [fastDepth]frame // scratch, as is keys
 	keys  []uint64
@@ -98,6 +99,7 @@ func (s *opScanner) op(text []byte, i int, e *Event) (next int, ok bool) {
 	class := s.class
 	*e = Event{Index: Absent, Time: Absent}
 	seen := 0
+	rest, others := 0, 0
 	i++
 	for {
 		c := text[i]
@@ -106,6 +108,9 @@ func (s *opScanner) op(text []byte, i int, e *Event) (next int, ok bool) {
 			c = text[i]
 		}
 		if c != ':' {
+			if others > 0 {
+				s.rest.close(rest, Map, others)
+			}
 			return i + 1, c == '}'
 		}
 		word, from := load(text, i), i
@@ -130,6 +135,12 @@ func (s *opScanner) op(text []byte, i int, e *Event) (next int, ok bool) {
 			if i, ok = s.name(text, from); !ok {
 				return 0, false
 			}
+			if others == 0 {
+				e.Rest = View{tape: s.rest, at: len(s.rest.words)}
+				rest = s.rest.open()
+			}
+			others += 2
+			s.rest.words = append(s.rest.words, uint64(KeywordKind)|uint64(i-from-1)<<kindBits|uint64(from+1)<<skipShift)
 			c = text[i]
 		}
 		if seen&key != 0 {
@@ -166,9 +177,9 @@ func (s *opScanner) op(text []byte, i int, e *Event) (next int, ok bool) {
 		case hasIndex:
 			e.Index, i, ok = s.int(text, i)
 		default:
-			at := len(s.tape.words)
+			s.tape, s.rest = s.rest, s.tape
 			i, ok = s.value(text, i)
-			s.tape.words = s.tape.words[:at]
+			s.tape, s.rest = s.rest, s.tape
 		}
 		if !ok {
 			return 0, false

@@ -47,7 +47,7 @@ func (to *events) chunk(c *chunk, base int64) error {
 
 func (to *events) op(op *Op, offset int64) error {
 	to.tape.Reset()
-	e := eventOf(op, &to.tape)
+	e := op.event(&to.tape, &to.tape)
 	return to.event(&e, offset)
 }
 

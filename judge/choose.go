@@ -12,14 +12,12 @@ import (
 	"github.com/jepgo/jepgo/usage"
 )
 
-// plan is how one history is judged: by checkers that need all of it, or by
-// streams.
+// plan is how one history is judged, in one pass.
 type plan struct {
-	checkers []checker.Checker
-	ours     checker.TestInfo // of a history of jepgo's own
-	streams  []checker.Stream
-	foreign  *foreign
-	hint     string // what may be wrong with the question
+	streams []checker.Stream
+	ours    checker.TestInfo // of a history of jepgo's own
+	foreign *foreign         // nil for a history of jepgo's own
+	hint    string           // what may be wrong with the question
 }
 
 // choose finds the rules for a history that looks like s, and notes in j which
@@ -37,12 +35,12 @@ func choose(s *sight, o *Options, j *report.Judgement) (plan, error) {
 		if o.Claim != "" {
 			info.Claim = o.Claim
 		}
-		checkers, notClaimed, err := claims.Checkers(info)
+		streams, notClaimed, err := claims.Streams(info)
 		if err != nil {
 			return plan{}, usage.Errorf("%w", err)
 		}
 		j.NotClaimed = notClaimed
-		return plan{checkers: checkers, ours: info}, nil
+		return plan{streams: streams, ours: info}, nil
 	}
 	if ours && !o.Keyed {
 		return plan{}, usage.Errorf("--model %q: jepgo recorded this history, and its values are [key value]: leave --model out, or add --independent", o.Model)

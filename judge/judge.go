@@ -136,25 +136,16 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 	if err != nil {
 		return nil, err
 	}
-	if p.checkers != nil {
-		h, err := in.History()
-		if err != nil {
-			return nil, err
-		}
-		j.Ops, j.Cut = len(h.Ops), h.Cut
-		j.Results, j.Verdict = checker.Compose(ctx, h, p.checkers...)
-		j.Blind = claims.Blind(p.ours, j.Results)
-		doubt(j, h.Skipped)
-		return j, nil
-	}
-	j.Main = true
+	j.Main = p.foreign != nil
 	pass := checker.NewPass(p.streams...)
 	err = in.Each(ctx, func(e *history.Event) error {
 		if j.Ops++; j.Ops%watchEvery == 0 {
 			watch(j.Ops, Reading)
 		}
 		pass.Take(e)
-		p.foreign.take(e)
+		if p.foreign != nil {
+			p.foreign.take(e)
+		}
 		return nil
 	})
 	if err != nil && ctx.Err() == nil {
@@ -165,6 +156,11 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 	j.Results, j.Verdict = pass.Finish(ctx, in.Source())
 	if j.Verdict != checker.Valid {
 		j.Hint = p.hint
+	}
+	if p.foreign == nil {
+		j.Blind = claims.Blind(p.ours, j.Results)
+		doubt(j, in.Skipped())
+		return j, nil
 	}
 	if text := p.foreign.String(); text != "" {
 		withdraw(j, text)

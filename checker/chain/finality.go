@@ -26,104 +26,110 @@ import (
 // the rest are warnings.
 //
 // O(n) time, O(final heights) memory for each node.
-func Finality(finalTag string) checker.Checker { return finality{finalTag} }
+func Finality(finalTag string) checker.Checker {
+	return checker.Streamed(func() checker.Stream { return NewReader().Finality(finalTag) })
+}
 
-type finality struct{ finalTag string }
+// Finality is Finality for a pass.
+func (r *Reader) Finality(finalTag string) checker.Stream {
+	return &finality{r: r, finalTag: tagOf([]byte(finalTag)), opened: make(map[history.Process][3]served)}
+}
 
-func (finality) Name() string { return "finality" }
+type finality struct {
+	r          *Reader
+	finalTag   tag
+	opened     map[history.Process][3]served // what the node had answered before the op began
+	nodes      []watched                     // by number
+	watched    int
+	heads      int
+	unrepeated int
+	found      findings
+}
+
+func (*finality) Name() string { return "finality" }
 
 // served is the last answer of a node for one tag.
 type served struct {
-	Block
-	began, op int  // its invocation and completion
-	lost      bool // since then the node served no such block
+	n         int64
+	h         id
+	began, op int32 // its invocation and completion
+	lost      bool  // since then the node served no such block
 }
 
 // watched is what is known of one node.
 type watched struct {
-	tags     [3]served        // by tagNames; H is empty for what was never served
+	tags     [3]served        // by headTags; h is 0 for what was never served
 	final    map[int64]served // first word on each final height
 	disorder int              // the last head, when its tags were out of order, else -1
 }
 
-func (c finality) Check(ctx context.Context, h *history.History) checker.Result {
-	w := finalityWalk{c: c, found: &findings{h: h}, restarts: readRestarts(h), nodes: make(map[string]*watched)}
-	type open struct {
-		began  int
-		before [3]served // what the node had answered before this op began
+func (c *finality) Take(e *history.Event) {
+	it := c.r.take(e)
+	if it.f != opHead || !it.client {
+		return
 	}
-	opened := make(map[history.Process]open)
-	for i := range h.Ops {
-		if i%checker.CheckEvery == 0 && ctx.Err() != nil {
-			return checker.Ended(ctx, c.Name())
-		}
-		op := &h.Ops[i]
-		if op.F != "head" || !op.Process.IsClient() {
-			continue
-		}
-		node := w.node(op.Node)
-		if op.Type == history.Invoke {
-			opened[op.Process] = open{i, node.tags}
-			continue
-		}
-		o, known := opened[op.Process]
-		delete(opened, op.Process)
-		head, ok := ReadHead(op.Value)
-		if op.Type != history.OK || !ok {
-			continue
-		}
-		if !known {
-			o = open{i, node.tags}
-		}
-		w.head(op.Node, node, &head, o.began, i, o.before)
+	node := c.node(it.node)
+	if it.typ == history.Invoke {
+		c.opened[it.process] = node.tags
+		return
 	}
-	return w.found.result(c.Name(), w.facts,
-		fmt.Sprintf("what %s called final stayed so over %s", plural(len(w.nodes), "node"), plural(w.heads, "head")),
+	before, known := c.opened[it.process]
+	delete(c.opened, it.process)
+	if it.typ != history.OK || !it.isHead {
+		return
+	}
+	if !known {
+		before = node.tags
+	}
+	c.head(it, node, &before)
+}
+
+func (c *finality) Finish(ctx context.Context, src history.Source) checker.Result {
+	if ctx.Err() != nil {
+		return checker.Ended(ctx, c.Name())
+	}
+	return c.found.result(src, c.Name(),
+		fmt.Sprintf("what %s called final stayed so over %s", plural(c.watched, "node"), plural(c.heads, "head")),
 		"no node served two heads, so nothing could be compared",
 		[]checker.Stat{
-			{Name: "heads", Value: fmt.Sprint(w.heads)},
-			{Name: "batches out of order that were not repeated", Value: fmt.Sprint(w.unrepeated)},
+			{Name: "heads", Value: fmt.Sprint(c.heads)},
+			{Name: "batches out of order that were not repeated", Value: fmt.Sprint(c.unrepeated)},
 		})
 }
 
-type finalityWalk struct {
-	c          finality
-	found      *findings
-	restarts   restarts
-	nodes      map[string]*watched
-	facts      int
-	heads      int
-	unrepeated int
-}
-
-func (w *finalityWalk) node(name string) *watched {
-	n := w.nodes[name]
-	if n == nil {
-		n = &watched{final: make(map[int64]served), disorder: -1}
-		w.nodes[name] = n
+// node returns what is known of a node; those without a name are one.
+func (c *finality) node(n int32) *watched {
+	for int(n)+1 >= len(c.nodes) {
+		c.nodes = append(c.nodes, watched{})
 	}
-	return n
+	w := &c.nodes[n+1]
+	if w.final == nil {
+		w.final, w.disorder = make(map[int64]served), -1
+		c.watched++
+	}
+	return w
 }
 
 // head judges one head against what the node had said before it was asked.
-func (w *finalityWalk) head(name string, n *watched, head *Head, began, op int, before [3]served) {
-	w.heads++
-	w.order(name, n, head, op)
-	for t, b := range head.tags() {
-		now := served{Block: *b, began: began, op: op}
-		if before[t].H != "" {
-			w.facts++
-			w.progress(name, t, &before[t], &now)
+func (c *finality) head(it *item, n *watched, before *[3]served) {
+	c.heads++
+	c.order(it, n)
+	for t := range it.head {
+		b := &it.head[t]
+		now := served{n: b.n, h: b.h, began: int32(it.began), op: int32(it.at)}
+		if before[t].h != 0 {
+			c.found.facts++
+			c.progress(it.node, headTags[t], &before[t], &now)
 		}
-		if b.H != "" && w.isFinal(t) {
-			w.keeps(name, n, &now)
+		if b.h != 0 && c.isFinal(headTags[t]) {
+			c.keeps(it.node, n, &now)
 		}
 		// What overlaps the last answer must not lower the mark it set.
-		after := began >= n.tags[t].op
+		after := now.began >= n.tags[t].op
 		switch {
-		case b.H == "":
+		case b.h == 0:
 			n.tags[t].lost = n.tags[t].lost || after
-		case after || n.tags[t].H == "" || b.N > n.tags[t].N:
+		case after || n.tags[t].h == 0 || b.n > n.tags[t].n:
 			n.tags[t] = now
 		}
 	}
@@ -131,98 +137,90 @@ func (w *finalityWalk) head(name string, n *watched, head *Head, began, op int, 
 
 // isFinal reports whether the network calls that tag final. What a node calls
 // finalized is final on any network that serves it.
-func (w *finalityWalk) isFinal(t int) bool {
-	return tagNames[t] == finalizedTag || tagNames[t] == w.c.finalTag
-}
+func (c *finality) isFinal(t tag) bool { return t == finalizedTag || t == c.finalTag }
 
 // progress compares two answers for one tag, the second asked after the first
 // was there.
-func (w *finalityWalk) progress(name string, t int, was, now *served) {
-	tag := tagNames[t]
-	kill, restarted := w.restarts.between(name, was.began, now.op)
-	over := ""
-	if restarted {
-		over = fmt.Sprintf(" after it was killed (op %d)", kill)
-	}
-	positions := []int{was.op, now.op}
-	if restarted {
-		positions = append(positions, kill)
-	}
-	if now.H == "" {
-		if was.lost {
-			return
-		}
-		text := fmt.Sprintf("%s served no %s block%s (op %d), though it had served %d %s before (op %d).", name, tag, over, now.op, was.N, short(was.H), was.op)
-		if restarted || w.c.finalTag == "" || tag == latestTag {
-			w.found.warn("%s", text)
-		} else {
-			w.found.report("tag-lost", text, positions...)
-		}
+func (c *finality) progress(node int32, t tag, was, now *served) {
+	if now.h != 0 && now.n >= was.n || now.h == 0 && was.lost {
 		return
 	}
-	if now.N >= was.N {
+	kill, restarted := c.r.endedBetween(node, int(was.began), int(now.op))
+	over, name := "", c.r.nodeName(node)
+	positions := []int{int(was.op), int(now.op)}
+	if restarted {
+		over = fmt.Sprintf(" after it was killed (op %d)", kill)
+		positions = append(positions, kill)
+	}
+	if now.h == 0 {
+		text := fmt.Sprintf("%s served no %s block%s (op %d), though it had served %d %s before (op %d).", name, t, over, now.op, was.n, c.r.short(was.h), was.op)
+		if restarted || c.finalTag == noTag || t == latestTag {
+			c.found.warn("%s", text)
+		} else {
+			c.found.report("tag-lost", positions, saying("%s", text))
+		}
 		return
 	}
 	text := fmt.Sprintf("%s's %s block fell from %d %s (op %d) to %d %s (op %d)%s.",
-		name, tag, was.N, short(was.H), was.op, now.N, short(now.H), now.op, over)
-	claimed := w.c.finalTag != "" && w.isFinal(t)
-	forgiven := restarted && (tag == latestTag || w.c.finalTag != latestTag)
+		name, t, was.n, c.r.short(was.h), was.op, now.n, c.r.short(now.h), now.op, over)
+	claimed := c.finalTag != noTag && c.isFinal(t)
+	forgiven := restarted && (t == latestTag || c.finalTag != latestTag)
 	if !claimed || forgiven {
-		if tag == finalizedTag || restarted {
-			w.found.warn("%s", text)
+		if t == finalizedTag || restarted {
+			c.found.warn("%s", text)
 		}
 		return
 	}
-	w.found.report("finality-reverted", text, positions...)
+	c.found.report("finality-reverted", positions, saying("%s", text))
 }
 
 // keeps compares a final block with what the node said of that height before.
-func (w *finalityWalk) keeps(name string, n *watched, now *served) {
-	first, known := n.final[now.N]
+func (c *finality) keeps(node int32, n *watched, now *served) {
+	first, known := n.final[now.n]
 	if !known {
-		n.final[now.N] = *now
+		n.final[now.n] = *now
 		return
 	}
-	w.facts++
-	if first.H == now.H {
+	c.found.facts++
+	if first.h == now.h {
 		return
 	}
-	n.final[now.N] = *now
+	n.final[now.n] = *now
 	text := fmt.Sprintf("%s changed its final block at height %d: first it was %s (op %d), then %s (op %d).",
-		name, now.N, short(first.H), first.op, short(now.H), now.op)
-	if w.c.finalTag == "" {
-		w.found.warn("%s", text)
+		c.r.nodeName(node), now.n, c.r.short(first.h), first.op, c.r.short(now.h), now.op)
+	if c.finalTag == noTag {
+		c.found.warn("%s", text)
 		return
 	}
-	w.found.report("finality-changed", text, first.op, now.op)
+	c.found.report("finality-changed", []int{int(first.op), int(now.op)}, saying("%s", text))
 }
 
 // order checks finalized ≤ safe ≤ latest.
-func (w *finalityWalk) order(name string, n *watched, head *Head, op int) {
+func (c *finality) order(it *item, n *watched) {
 	wrong := ""
-	var last *Block
-	lastTag := ""
-	for t, b := range head.tags() {
-		if b.H == "" {
+	last := -1
+	for t := range it.head {
+		b := &it.head[t]
+		if b.h == 0 {
 			continue
 		}
-		if last != nil && last.N > b.N {
-			wrong = fmt.Sprintf("%s %d above %s %d", lastTag, last.N, tagNames[t], b.N)
+		if last >= 0 && it.head[last].n > b.n {
+			wrong = fmt.Sprintf("%s %d above %s %d", headTags[last], it.head[last].n, headTags[t], b.n)
 		}
-		last, lastTag = b, tagNames[t]
+		last = t
 	}
 	before := n.disorder
 	if wrong == "" {
 		if before >= 0 {
-			w.unrepeated++
+			c.unrepeated++
 		}
 		n.disorder = -1
 		return
 	}
-	n.disorder = op
+	n.disorder = it.at
 	if before >= 0 {
-		w.found.report("tag-order", fmt.Sprintf("%s served %s in one batch (op %d), and an impossible order in the batch before it too (op %d).",
-			name, wrong, op, before), before, op)
+		c.found.report("tag-order", []int{before, it.at}, saying("%s served %s in one batch (op %d), and an impossible order in the batch before it too (op %d).",
+			c.r.nodeName(it.node), wrong, it.at, before))
 		n.disorder = -1
 	}
 }

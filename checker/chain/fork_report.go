@@ -6,41 +6,34 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/jepgo/jepgo/history"
 )
 
 // side is one of the final blocks of a forked height, and who stands by it.
 type side struct {
-	id      int32
+	block   int32
 	op      int // the first op that says so
 	nodes   []string
 	derived bool // nobody called it final itself, but a block above it is final
 }
 
-// gather reads the history again for what every node has at the forked heights;
-// only a history with forks pays for it.
-func (c fork) gather(h *history.History, t *tree, splits map[int64][]side) {
-	if len(splits) == 0 {
-		return
-	}
-	for i := range h.Ops {
-		eachSighting(h, i, func(s *sighting) {
-			sides, forked := splits[s.N]
-			id, known := t.ids[s.H]
-			if !forked || !known || !s.final(c.finalTag) {
-				return
-			}
-			at := slices.IndexFunc(sides, func(d side) bool { return d.id == id && !d.derived })
+// gather lists what every node has at the forked heights.
+func (c *fork) gather(splits map[int64][]side) {
+	for n := range splits {
+		claims := slices.Clone(c.heights[c.at[n]])
+		slices.SortFunc(claims, func(a, b claim) int { return cmp.Compare(a.op, b.op) })
+		for _, now := range claims {
+			sides := splits[n]
+			at := slices.IndexFunc(sides, func(d side) bool { return d.block == now.block && !d.derived })
 			if at < 0 {
 				at = len(sides)
-				sides = append(sides, side{id: id, op: s.op})
-				splits[s.N] = sides
+				sides = append(sides, side{block: now.block, op: int(now.op)})
+				splits[n] = sides
 			}
-			if d := &sides[at]; !slices.Contains(d.nodes, s.node) {
-				d.nodes = append(d.nodes, s.node)
+			node := c.r.nodeName(now.node)
+			if d := &sides[at]; !slices.Contains(d.nodes, node) {
+				d.nodes = append(d.nodes, node)
 			}
-		})
+		}
 	}
 	for _, sides := range splits {
 		for i := range sides {
@@ -53,7 +46,7 @@ func (c fork) gather(h *history.History, t *tree, splits map[int64][]side) {
 }
 
 // reportSplits tells of each run of forked heights once, at its lowest.
-func (c fork) reportSplits(t *tree, found *findings, splits map[int64][]side) {
+func (c *fork) reportSplits(splits map[int64][]side) {
 	heights := slices.Sorted(maps.Keys(splits))
 	for i := 0; i < len(heights); {
 		last := i
@@ -62,8 +55,8 @@ func (c fork) reportSplits(t *tree, found *findings, splits map[int64][]side) {
 		}
 		sides := splits[heights[i]]
 		text := &strings.Builder{}
-		fmt.Fprintf(text, "at height %d, which is final here (%s), %s.", heights[i], c.finalTag, sayViews(t, sides))
-		text.WriteString(sayParents(t, sides))
+		fmt.Fprintf(text, "at height %d, which is final here (%s), %s.", heights[i], c.finalTag, c.r.sayViews(sides))
+		text.WriteString(c.r.sayParents(sides))
 		if last > i {
 			fmt.Fprintf(text, " Every height from %d to %d is forked.", heights[i], heights[last])
 		}
@@ -71,21 +64,17 @@ func (c fork) reportSplits(t *tree, found *findings, splits map[int64][]side) {
 		for _, d := range sides {
 			positions = append(positions, d.op)
 			if d.derived {
-				positions = append(positions, t.blocks[d.id].nOp)
+				positions = append(positions, int(c.r.blocks[d.block].nOp))
 			}
 		}
-		told := len(found.anomalies)
-		found.report("fork", text.String(), positions...)
-		if told < len(found.anomalies) {
-			found.anomalies[told].Nodes = involved(sides)
-		}
-		found.count += last - i
+		c.found.report("fork", positions, saying("%s", text)).nodes = involved(sides)
+		c.found.count += last - i
 		i = last + 1
 	}
 }
 
 // sayViews lists what the nodes have, the side of most nodes first.
-func sayViews(t *tree, sides []side) string {
+func (r *Reader) sayViews(sides []side) string {
 	views := make([]string, len(sides))
 	count := make(map[string]int)
 	for i, d := range sides {
@@ -96,7 +85,7 @@ func sayViews(t *tree, sides []side) string {
 		if d.derived {
 			has += " a final block that stands on"
 		}
-		views[i] = fmt.Sprintf("%s %s %s (op %d)", join(d.nodes), has, short(t.blocks[d.id].H), d.op)
+		views[i] = fmt.Sprintf("%s %s %s (op %d)", join(d.nodes), has, r.short(r.blocks[d.block].h), d.op)
 		for _, node := range d.nodes {
 			count[node]++
 		}
@@ -120,15 +109,15 @@ func sayViews(t *tree, sides []side) string {
 
 // sayParents says whether the sides part at this very height, where all of them
 // name their parent.
-func sayParents(t *tree, sides []side) string {
+func (r *Reader) sayParents(sides []side) string {
 	var parents []string
 	for _, d := range sides {
-		parent := t.blocks[d.id].Parent
-		if parent == "" {
+		parent := r.blocks[d.block].parent
+		if parent == 0 {
 			return ""
 		}
-		if !slices.Contains(parents, short(parent)) {
-			parents = append(parents, short(parent))
+		if text := r.short(parent); !slices.Contains(parents, text) {
+			parents = append(parents, text)
 		}
 	}
 	if len(parents) == 1 {
@@ -150,12 +139,4 @@ func involved(sides []side) []string {
 		}
 	}
 	return nodes
-}
-
-// join lists names as a sentence does: a, b and c.
-func join(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }

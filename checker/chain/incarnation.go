@@ -3,46 +3,57 @@ package chain
 import (
 	"slices"
 
-	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
 )
 
-// restarts knows where in the history which node's process ended: where jepgo saw
-// it end, and where the nemesis asked for a kill, which older histories tell alone.
-type restarts map[string][]int
-
-func readRestarts(h *history.History) restarts {
-	r := make(restarts)
-	for _, f := range checker.Faults(h) {
-		if f.Name != "kill" {
-			continue
+// ended notes what an op of jepgo or of its nemesis says of the end of a node's
+// process: where jepgo saw it end, and where the nemesis asked for a kill, which
+// older histories tell alone.
+func (r *Reader) ended(e *history.Event) {
+	switch {
+	case e.F == "exit" && e.Process == history.Runner():
+		if node, ok := e.Value.Field("node"); ok {
+			r.end(node, e.Position)
 		}
-		for _, node := range f.Targets {
-			r[node] = append(r[node], f.Request)
+	case e.F == "kill" && e.Process == history.Nemesis():
+		if _, outcome := e.Value.Field("targets"); outcome {
+			return
+		}
+		if v, _ := e.Rest.Field("error"); !v.IsNil() {
+			return
+		}
+		targets := e.Value
+		if nodes, ok := targets.Field("nodes"); ok {
+			targets = nodes
+		}
+		switch targets.Kind() {
+		case history.Vector, history.List, history.Set:
+			for node := range targets.Elems() {
+				r.end(node, e.Position)
+			}
+		default:
+			r.end(targets, e.Position)
 		}
 	}
-	for i := range h.Ops {
-		op := &h.Ops[i]
-		if op.F != "exit" || op.Process != history.Runner() {
-			continue
-		}
-		if node, ok := op.Value.Field("node"); ok {
-			r[node.Text()] = append(r[node.Text()], i)
-		}
-	}
-	for _, at := range r {
-		slices.Sort(at)
-	}
-	return r
 }
 
-// between returns the position of an end of node's process after from and before to; ok is
-// false when the node lived through it all. O(log kills).
-func (r restarts) between(node string, from, to int) (at int, ok bool) {
-	kills := r[node]
-	i, _ := slices.BinarySearch(kills, from)
-	if i < len(kills) && kills[i] < to {
-		return kills[i], true
+func (r *Reader) end(node history.View, at int) {
+	if name := node.Bytes(); len(name) > 0 {
+		n := r.node(name)
+		r.ends[n] = append(r.ends[n], int32(at))
+	}
+}
+
+// endedBetween returns the position of an end of node's process after from and before to; ok is
+// false when the node lived through it all. O(log ends).
+func (r *Reader) endedBetween(node int32, from, to int) (at int, ok bool) {
+	if node < 0 {
+		return 0, false
+	}
+	ends := r.ends[node]
+	i, _ := slices.BinarySearch(ends, int32(from))
+	if i < len(ends) && int(ends[i]) < to {
+		return int(ends[i]), true
 	}
 	return 0, false
 }

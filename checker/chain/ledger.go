@@ -2,36 +2,41 @@ package chain
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
-	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
 )
 
-// ledger is the register's history as the chain itself tells it: the blocks of
-// the :txs ops, and what each key held after each of them.
+// ledger is the history of the run's contracts as the chain itself tells it: the
+// blocks of the :txs ops, and what each key held after each of them.
 //
 // The canonical chain, the one that ends in the highest block, has for each key
 // a list of changes by height, so a look-up is a binary search. A block off that
 // chain has its own changes only, and a look-up climbs to the canonical chain:
 // O(length of the fork).
 type ledger struct {
-	values    checker.Values
-	blocks    map[string]*block
+	r         *Reader
+	keys      map[key]int32
+	keyList   []key
+	has       [models]bool // some block has a transaction to that contract
+	blocks    map[id]*block
 	order     []*block // by height
-	first     int64    // the lowest height that was asked for: where the contract was deployed
+	first     int64    // the lowest height that was asked for: where the contracts were deployed
 	tip       *block
 	canonical []*block // from first to tip
-	changes   map[int32][]change
-	where     map[string]place
+	changes   [][]change
+	lists     [][]id // of a set or list, all elements on the canonical chain
+	where     map[id]place
 	gaps      int // blocks that cannot be traced to the first, or whose transactions nobody told
 	odd       int // completions that cannot be read
 }
 
-// change is what a key holds from a place on.
+// change is what a key holds from a place on: the number of a register's value, a
+// counter's sum, what an account gained, how many elements a set or list has.
 type change struct {
 	place
-	value int32
+	value int64
 }
 
 // place is a transaction in a block.
@@ -40,74 +45,84 @@ type place struct {
 	index int
 }
 
-// readLedger collects the blocks of the :txs ops. Two lists for one hash that
-// differ are reported.
-func readLedger(h *history.History, found *findings) *ledger {
-	l := &ledger{blocks: make(map[string]*block), first: -1, changes: make(map[int32][]change), where: make(map[string]place)}
-	for i := range h.Ops {
-		op := &h.Ops[i]
-		if op.F != "txs" || !op.Process.IsClient() {
-			continue
-		}
-		if op.Type == history.Invoke {
-			if n, ok := op.Value.Int(); ok && (l.first < 0 || n < l.first) {
-				l.first = n
-			}
-			continue
-		}
-		b, ok := ReadBlock(op.Value)
-		if op.Type != history.OK || !ok {
-			continue
-		}
-		l.add(b, op, i, found)
-	}
-	for _, b := range l.blocks {
-		l.order = append(l.order, b)
-	}
-	slices.SortFunc(l.order, func(a, b *block) int {
-		return cmp.Or(cmp.Compare(a.N, b.N), cmp.Compare(a.op, b.op), cmp.Compare(a.H, b.H))
-	})
-	if l.first < 0 && len(l.order) > 0 {
-		l.first = l.order[0].N // a history of completions only
-	}
-	l.trace()
-	return l
+func newLedger(r *Reader) *ledger {
+	return &ledger{r: r, first: -1, keys: make(map[key]int32), blocks: make(map[id]*block), where: make(map[id]place)}
 }
 
-func (l *ledger) add(told Block, op *history.Op, at int, found *findings) {
-	b := l.blocks[told.H]
+// take collects the blocks of the :txs ops. Two lists for one hash that differ
+// are reported.
+func (l *ledger) take(it *item, found *findings) {
+	if it.typ == history.Invoke {
+		if n := it.argN; n >= 0 && (l.first < 0 || n < l.first) {
+			l.first = n
+		}
+		return
+	}
+	if it.typ != history.OK || !it.isBlock {
+		return
+	}
+	b := l.blocks[it.block.h]
 	if b == nil {
-		b = &block{Block: told, op: at}
-		l.blocks[told.H] = b
+		b = &block{told: it.block, op: it.at}
+		l.blocks[b.h] = b
 	}
-	if b.Parent == "" {
-		b.Parent = told.Parent
+	if b.told.parent == 0 {
+		b.told.parent = it.block.parent
 	}
-	list, has := op.Value.Field("ops")
+	list, has := it.value.Field("ops")
 	if !has {
 		return
 	}
-	txs, ok := readTxs(list, &l.values)
+	txs, ok := l.readTxs(list)
 	switch {
 	case !ok:
 		l.odd++
 	case !b.known:
-		b.known, b.txs, b.op = true, txs, at
-	case !slices.Equal(b.txs, txs):
-		var differ []string
-		for _, t := range slices.Concat(b.txs, txs) {
-			if !slices.Contains(b.txs, t) || !slices.Contains(txs, t) {
-				differ = append(differ, t.hash)
-			}
+		b.known, b.txs, b.op = true, txs, it.at
+		for i := range txs {
+			l.has[modelOf(txs[i].kind)] = true
 		}
-		if differ == nil { // the same ones in another order
-			for _, t := range txs {
-				differ = append(differ, t.hash)
-			}
-		}
-		found.reportTxs("hash-mismatch", "block "+short(b.H)+" has different register transactions on "+
-			found.h.Ops[b.op].Node+" ("+opText(b.op)+") and "+op.Node+" ("+opText(at)+"), though a hash covers them.", differ, b.op, at)
+	case !slices.EqualFunc(b.txs, txs, func(a, b tx) bool { return a.same(&b) }):
+		l.differ(b, txs, it, found)
 	}
+}
+
+func (l *ledger) differ(b *block, txs []tx, it *item, found *findings) {
+	var hashes []string
+	lacks := func(list []tx, t *tx) bool {
+		return !slices.ContainsFunc(list, func(o tx) bool { return t.same(&o) })
+	}
+	for _, t := range slices.Concat(b.txs, txs) {
+		if lacks(b.txs, &t) || lacks(txs, &t) {
+			hashes = append(hashes, l.r.say(t.hash))
+		}
+	}
+	if hashes == nil { // the same ones in another order
+		for _, t := range txs {
+			hashes = append(hashes, l.r.say(t.hash))
+		}
+	}
+	hash, first, second := l.r.short(b.h), b.op, it.at
+	found.reportTxs("hash-mismatch", hashes, []int{first, second}, func(look ops) string {
+		return fmt.Sprintf("block %s has different register transactions on %s (op %d) and %s (op %d), though a hash covers them.",
+			hash, look(first).Node, first, look(second).Node, second)
+	})
+}
+
+// settle puts the blocks in order.
+func (l *ledger) settle() {
+	for _, b := range l.blocks {
+		l.order = append(l.order, b)
+	}
+	slices.SortFunc(l.order, func(a, b *block) int {
+		return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.op, b.op), cmp.Compare(l.r.say(a.h), l.r.say(b.h)))
+	})
+	if l.first < 0 && len(l.order) > 0 {
+		l.first = l.order[0].n // a history of completions only
+	}
+	l.changes = make([][]change, len(l.keyList))
+	l.lists = make([][]id, len(l.keyList))
+	l.trace()
 }
 
 // trace links blocks to their parents and finds the canonical chain. A block
@@ -115,14 +130,14 @@ func (l *ledger) add(told Block, op *history.Op, at int, found *findings) {
 // that nothing can have been missed.
 func (l *ledger) trace() {
 	for _, b := range l.order {
-		if parent := l.blocks[b.Parent]; parent != nil && parent.N+1 == b.N && parent.traced {
+		if parent := l.blocks[b.told.parent]; parent != nil && parent.n+1 == b.n && parent.traced {
 			b.parent = parent
 		}
-		b.traced = b.known && (b.N == l.first || b.parent != nil)
+		b.traced = b.known && (b.n == l.first || b.parent != nil)
 		switch {
 		case !b.traced:
 			l.gaps++
-		case l.tip == nil || b.N > l.tip.N:
+		case l.tip == nil || b.n > l.tip.n:
 			l.tip = b
 		}
 	}
@@ -143,18 +158,18 @@ func (l *ledger) canonAt(n int64) *block {
 
 // at returns what a key holds after a traced block, and the change that put it
 // there; its block is nil for a key that was never written.
-func (l *ledger) at(key int32, b *block) change {
+func (l *ledger) at(k int32, b *block) change {
 	for ; b != nil && !b.canon; b = b.parent {
-		if v, ok := b.writes[key]; ok {
-			return change{place{b, b.lastWrite(key)}, v}
+		if v, ok := b.writes[k]; ok {
+			return change{place{b, b.writeBefore(k, len(b.txs))}, v}
 		}
 	}
 	if b == nil {
 		return change{}
 	}
-	list := l.changes[key]
-	n, _ := slices.BinarySearchFunc(list, b.N+1, func(c change, n int64) int {
-		return cmp.Compare(c.block.N, n)
+	list := l.changes[k]
+	n, _ := slices.BinarySearchFunc(list, b.n+1, func(c change, n int64) int {
+		return cmp.Compare(c.block.n, n)
 	})
 	if n == 0 {
 		return change{}
@@ -162,14 +177,21 @@ func (l *ledger) at(key int32, b *block) change {
 	return list[n-1]
 }
 
-// lastWrite is the transaction that left the key's value; -1 for none.
-func (b *block) lastWrite(key int32) int { return b.writeBefore(key, len(b.txs)) }
+// elements returns what a set or list holds after a traced block.
+func (l *ledger) elements(k int32, b *block) []id {
+	for up := b; up != nil && !up.canon; up = up.parent {
+		if list, ok := up.lists[k]; ok {
+			return list
+		}
+	}
+	return l.lists[k][:l.at(k, b).value]
+}
 
 // writeBefore is the last transaction before that position which set the key; -1
 // for none.
-func (b *block) writeBefore(key int32, before int) int {
+func (b *block) writeBefore(k int32, before int) int {
 	for i := before - 1; i >= 0; i-- {
-		if t := &b.txs[i]; t.key == key && t.kind != txRead && !t.reverted {
+		if b.txs[i].changes(k) {
 			return i
 		}
 	}
@@ -177,7 +199,7 @@ func (b *block) writeBefore(key int32, before int) int {
 }
 
 // find returns a transaction's place in that block.
-func (l *ledger) find(hash string, b *block) (index int, ok bool) {
+func (l *ledger) find(hash id, b *block) (index int, ok bool) {
 	if at, known := l.where[hash]; known && at.block == b {
 		return at.index, true
 	}

@@ -10,9 +10,10 @@ import (
 
 // Session returns the checker session: what one client process sees of one node.
 //
-//   - The heights that its local reads (:peek) at one tag are answered from never
+//   - The heights that its local reads (:peek, :count, :elements, :balances,
+//     :account) at one tag are answered from never
 //     fall (monotonic-reads).
-//   - After a transaction of its own (:write, :cas, :read) was included at height
+//   - After a transaction of its own (:write, :cas, :read, …) was included at height
 //     n, as this node told, a later local read at latest on this node is answered
 //     from height n or above (read-your-writes).
 //
@@ -21,107 +22,112 @@ import (
 // between, they are warnings. A local read on another node promises nothing.
 //
 // O(n) time, O(processes) memory.
-func Session() checker.Checker { return session{} }
+func Session() checker.Checker {
+	return checker.Streamed(func() checker.Stream { return NewReader().Session() })
+}
 
-type session struct{}
+// Session is Session for a pass.
+func (r *Reader) Session() checker.Stream { return &session{r: r, seen: make(map[view]point)} }
 
-func (session) Name() string { return "session" }
+type session struct {
+	r               *Reader
+	seen            map[view]point
+	peeks, unplaced int
+	found           findings
+}
+
+func (*session) Name() string { return "session" }
 
 // point is a height that a client has seen, and where.
 type point struct {
 	n         int64
-	hash      string
-	began, op int
+	hash      id
+	began, op int32
 }
 
-// view is a client at a node, for one tag; the tag is "" for its transactions.
+// view is a client at a node, for the local reads at one tag or for its
+// transactions.
 type view struct {
-	process   history.Process
-	node, tag string
+	process history.Process
+	node    int32
+	txs     bool
+	tag     tag
 }
 
-func (c session) Check(ctx context.Context, h *history.History) checker.Result {
-	finalTag := finalTagOf(h)
-	restarts := readRestarts(h)
-	found := &findings{h: h}
-	opened := make(map[history.Process]int)
-	seen := make(map[view]point)
-	facts, peeks, unplaced := 0, 0, 0
-	// compare holds a read against a point that the client had reached before.
-	compare := func(name, rule, tag string, was, now point, node string) {
-		facts++
-		if now.n >= was.n {
-			return
-		}
-		first, second := &h.Ops[was.op], &h.Ops[now.op]
+// compare holds a read against a point that the client had reached before.
+func (c *session) compare(name, rule string, it *item, was, now point) {
+	c.found.facts++
+	if now.n >= was.n {
+		return
+	}
+	finalTag, node, tag := c.r.finalTag(), c.r.nodeName(it.node), it.tag
+	kill, restarted := c.r.endedBetween(it.node, int(was.began), it.at)
+	positions := []int{int(was.op), int(now.op)}
+	hash, before := c.r.short(now.hash), c.r.short(was.hash)
+	say := func(look ops) string {
+		first, second := look(int(was.op)), look(int(now.op))
 		text := fmt.Sprintf("process %s on %s: %s: its %s of %s at %s came from height %d %s (op %d), after its %s of %s at height %d %s (op %d).",
-			second.Process, node, rule, second.F, second.Value, tag, now.n, short(now.hash), now.op,
-			first.F, first.Value, was.n, short(was.hash), was.op)
-		kill, restarted := restarts.between(node, was.began, now.op)
-		switch {
-		case restarted:
-			found.warn("%s %s was killed in between (op %d).", text, node, kill)
-		case finalTag == latestTag || finalTag != "" && tag == finalTag:
-			found.report(name, text, was.op, now.op)
-		default:
-			found.warn("%s", text)
+			second.Process, node, rule, second.F, second.Value, tag, now.n, hash, now.op,
+			first.F, first.Value, was.n, before, was.op)
+		if restarted {
+			text += fmt.Sprintf(" %s was killed in between (op %d).", node, kill)
+		}
+		return text
+	}
+	if !restarted && finalTag != noTag && (finalTag == latestTag || tag == finalTag) {
+		c.found.report(name, positions, say)
+	} else {
+		c.found.warnOf(positions, say)
+	}
+}
+
+func (c *session) Take(e *history.Event) {
+	it := c.r.take(e)
+	if !it.completes || it.typ != history.OK || it.tag == pendingTag {
+		return
+	}
+	isRead := it.f.isLocalRead()
+	if !isRead && !it.f.isTx() {
+		return
+	}
+	if !it.placed {
+		c.unplaced++
+		return
+	}
+	now := point{it.place.n, it.place.h, int32(it.began), int32(it.at)}
+	own := view{process: it.process, node: it.node, txs: true}
+	if !isRead {
+		if was, known := c.seen[own]; !known || now.n > was.n {
+			c.seen[own] = now
+		}
+		return
+	}
+	if it.f == opAccount && it.tag == noTag {
+		return // asked at a block of the asker's choice
+	}
+	c.peeks++
+	at := view{process: it.process, node: it.node, tag: it.tag}
+	if was, known := c.seen[at]; known {
+		c.compare("monotonic-reads", "local reads went back", it, was, now)
+	}
+	c.seen[at] = now
+	if was, known := c.seen[own]; known && it.tag == latestTag {
+		c.compare("read-your-writes", "it does not see its own transaction", it, was, now)
+		if now.n < was.n {
+			delete(c.seen, own)
 		}
 	}
-	for i := range h.Ops {
-		if i%checker.CheckEvery == 0 && ctx.Err() != nil {
-			return checker.Ended(ctx, c.Name())
-		}
-		op := &h.Ops[i]
-		if !op.Process.IsClient() {
-			continue
-		}
-		if op.Type == history.Invoke {
-			opened[op.Process] = i
-			continue
-		}
-		began, known := opened[op.Process]
-		delete(opened, op.Process)
-		if !known {
-			began = i
-		}
-		if op.Type != history.OK || op.Tag == pendingTag {
-			continue
-		}
-		isPeek := op.F == "peek"
-		if !isPeek && op.F != "write" && op.F != "cas" && op.F != "read" {
-			continue
-		}
-		place, ok := ReadPlace(op)
-		if !ok {
-			unplaced++
-			continue
-		}
-		now := point{place.N, place.H, began, i}
-		own := view{op.Process, op.Node, ""}
-		if !isPeek {
-			if was, known := seen[own]; !known || now.n > was.n {
-				seen[own] = now
-			}
-			continue
-		}
-		peeks++
-		at := view{op.Process, op.Node, op.Tag}
-		if was, known := seen[at]; known {
-			compare("monotonic-reads", "local reads went back", op.Tag, was, now, op.Node)
-		}
-		seen[at] = now
-		if was, known := seen[own]; known && op.Tag == latestTag {
-			compare("read-your-writes", "it does not see its own transaction", op.Tag, was, now, op.Node)
-			if now.n < was.n {
-				delete(seen, own)
-			}
-		}
+}
+
+func (c *session) Finish(ctx context.Context, src history.Source) checker.Result {
+	if ctx.Err() != nil {
+		return checker.Ended(ctx, c.Name())
 	}
-	return found.result(c.Name(), facts,
-		fmt.Sprintf("%s went forward for every client of every node", plural(facts, "comparison")),
+	return c.found.result(src, c.Name(),
+		fmt.Sprintf("%s went forward for every client of every node", plural(c.found.facts, "comparison")),
 		"no client read twice from one node, so nothing could be compared",
 		[]checker.Stat{
-			{Name: "local reads", Value: fmt.Sprint(peeks)},
-			{Name: "answers without a block", Value: fmt.Sprint(unplaced)},
+			{Name: "local reads", Value: fmt.Sprint(c.peeks)},
+			{Name: "answers without a block", Value: fmt.Sprint(c.unplaced)},
 		})
 }

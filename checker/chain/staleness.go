@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -14,22 +15,33 @@ import (
 
 // Staleness returns the checker staleness, which measures and never accuses:
 // local reads are answered from the state of one node, so they may be old. For
-// each ok :peek, by its tag: how many blocks lay between the block that it was
-// answered from and the newest block that any node had shown in a completed op
-// before the read was invoked; and for how long, by :time, some newer block had
-// been shown by then.
+// each ok :peek, :count, :elements, :balances and :account, by its tag: how many
+// blocks lay between the block that it was answered from and the newest block
+// that any node had shown in a completed op before the read was invoked; and for
+// how long, by :time, some newer block had been shown by then.
 //
 // O(n log blocks) time, 16 bytes for each read and each new height.
-func Staleness() checker.Checker { return staleness{} }
+func Staleness() checker.Checker {
+	return checker.Streamed(func() checker.Stream { return NewReader().Staleness() })
+}
 
-type staleness struct{}
+// Staleness is Staleness for a pass.
+func (r *Reader) Staleness() checker.Stream { return &staleness{r: r, byTag: make(map[tag]*ages)} }
 
-func (staleness) Name() string { return "staleness" }
+type staleness struct {
+	r      *Reader
+	record []shown
+	byTag  map[tag]*ages
+	facts  int
+}
+
+func (*staleness) Name() string { return "staleness" }
 
 // shown is a height that was higher than all before it when a node showed it.
 type shown struct {
 	n    int64
 	time int64
+	op   int
 }
 
 // ages are the measures of one tag.
@@ -40,49 +52,42 @@ type ages struct {
 	worst  int // the op that was most blocks behind
 }
 
-func (c staleness) Check(ctx context.Context, h *history.History) checker.Result {
-	var record []shown
-	invoked := make(map[history.Process]struct{ at, heights int })
-	byTag := make(map[string]*ages)
-	facts := 0
-	for i := range h.Ops {
-		if i%checker.CheckEvery == 0 && ctx.Err() != nil {
-			return checker.Ended(ctx, c.Name())
-		}
-		op := &h.Ops[i]
-		if !op.Process.IsClient() {
-			continue
-		}
-		if op.Type == history.Invoke {
-			if op.F == "peek" {
-				invoked[op.Process] = struct{ at, heights int }{i, len(record)}
-			}
-			continue
-		}
-		asked, known := invoked[op.Process]
-		delete(invoked, op.Process)
-		if place, ok := ReadPlace(op); ok && known && op.Type == history.OK && op.F == "peek" && op.Tag != pendingTag {
-			facts++
-			a := byTag[op.Tag]
-			if a == nil {
-				a = &ages{worst: i}
-				byTag[op.Tag] = a
-			}
-			a.add(record[:asked.heights], place.N, h.Ops[asked.at].Time, i)
-		}
-		eachSighting(h, i, func(s *sighting) {
-			if len(record) == 0 || s.N > record[len(record)-1].n {
-				record = append(record, shown{s.N, op.Time})
-			}
-		})
+func (c *staleness) Take(e *history.Event) {
+	it := c.r.take(e)
+	if !it.completes {
+		return
 	}
-	r := checker.Result{Checker: c.Name(), Facts: facts, Reason: "history has no local read that names its block"}
-	if facts > 0 {
+	if it.known && it.placed && it.typ == history.OK && it.f.isLocalRead() && it.tag != pendingTag && !(it.f == opAccount && it.tag == noTag) {
+		c.facts++
+		a := c.byTag[it.tag]
+		if a == nil {
+			a = &ages{worst: it.at}
+			c.byTag[it.tag] = a
+		}
+		before := len(c.record) // what was shown by the time it was asked
+		for before > 0 && c.record[before-1].op >= it.began {
+			before--
+		}
+		a.add(c.record[:before], it.place.n, it.begun, it.at)
+	}
+	for i := range it.sightings {
+		if n := it.sightings[i].n; len(c.record) == 0 || n > c.record[len(c.record)-1].n {
+			c.record = append(c.record, shown{n, it.time, it.at})
+		}
+	}
+}
+
+func (c *staleness) Finish(ctx context.Context, _ history.Source) checker.Result {
+	if ctx.Err() != nil {
+		return checker.Ended(ctx, c.Name())
+	}
+	r := checker.Result{Checker: c.Name(), Facts: c.facts, Reason: "history has no local read that names its block"}
+	if c.facts > 0 {
 		r.Verdict = checker.Valid
-		r.Reason = fmt.Sprintf("age of %s measured", plural(facts, "local read"))
+		r.Reason = fmt.Sprintf("age of %s measured", plural(c.facts, "local read"))
 	}
-	for _, tag := range slices.Sorted(maps.Keys(byTag)) {
-		r.Stats = append(r.Stats, byTag[tag].stat(tag))
+	for _, tag := range slices.SortedFunc(maps.Keys(c.byTag), func(a, b tag) int { return cmp.Compare(a.String(), b.String()) }) {
+		r.Stats = append(r.Stats, c.byTag[tag].stat(tag.String()))
 	}
 	return r
 }

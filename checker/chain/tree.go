@@ -2,100 +2,162 @@ package chain
 
 import "fmt"
 
+// told is what a node says of a block. What it does not say is zero.
+type told struct {
+	n        int64 // height
+	h        id    // hash
+	parent   id    // hash of the block before it
+	root     id    // of the state after it
+	receipts id    // root of its receipts
+	miner    id
+	ts       int64 // its timestamp, seconds
+}
+
 // tree is every block that a history names, each once. Adding a sighting is O(1).
 type tree struct {
-	ids    map[string]int32
+	ids    []int32 // hash → block plus 1
 	blocks []seen
 }
 
-// seen is a block with the ops that told its fields. N is unknown (-1) for a
-// block that was only named as a parent.
+// seen is a block with the ops that told its fields. It has no height (nOp < 0)
+// when it was only named as a parent.
 type seen struct {
-	Block
-	node                           string
-	parent                         int32 // id, -1 while unknown
-	nOp, parentOp, rootOp, stampOp int
+	told
+	up                                         int32 // the block before it, -1 while unknown
+	node                                       int32
+	nOp, parentOp, rootOp, stampOp, receiptsOp int32
+	missed                                     fields // those that some sighting contradicted
 }
+
+// fields are parts of a block, as bits.
+type fields uint8
+
+const (
+	heightField fields = 1 << iota
+	parentField
+	rootField
+	stampField
+	receiptsField
+	minerField
+)
 
 // clash is one hash with two contents, which no honest block can have.
 type clash struct {
-	field       string
-	before, now string
-	op          int // where the first was said
+	field  fields
+	before seen
+	op     int32 // where the first was said
 }
 
-func newTree() *tree { return &tree{ids: make(map[string]int32)} }
-
-func (t *tree) id(hash string) int32 {
-	id, ok := t.ids[hash]
-	if !ok {
-		id = int32(len(t.blocks))
-		t.ids[hash] = id
-		t.blocks = append(t.blocks, seen{Block: Block{N: -1, H: hash}, parent: -1, nOp: -1, parentOp: -1, rootOp: -1, stampOp: -1})
+func (t *tree) block(h id) int32 {
+	if int(h) >= len(t.ids) {
+		t.ids = append(t.ids, make([]int32, int(h)+1-len(t.ids)+len(t.ids)/4)...)
 	}
-	return id
+	if at := t.ids[h]; at > 0 {
+		return at - 1
+	}
+	at := int32(len(t.blocks))
+	t.ids[h] = at + 1
+	t.blocks = append(t.blocks, seen{told: told{n: -1, h: h}, up: -1, nOp: -1, parentOp: -1, rootOp: -1, stampOp: -1, receiptsOp: -1})
+	return at
 }
 
-// add notes a sighting; a clash is not nil when the tree knew the hash with
-// another content. compared tells whether anything was known to compare with.
-func (t *tree) add(s *sighting) (id int32, compared bool, c *clash) {
-	id = t.id(s.H)
-	b := &t.blocks[id]
+// find returns the block of that hash, -1 for none.
+func (t *tree) find(h id) int32 {
+	if h <= 0 || int(h) >= len(t.ids) {
+		return -1
+	}
+	return t.ids[h] - 1
+}
+
+// add notes a sighting; compared tells whether anything was known to compare with,
+// and bad what it contradicts, the last such field.
+func (t *tree) add(s *sighting) {
+	s.block = t.block(s.h)
+	s.compared, s.clash = false, nil
+	b := &t.blocks[s.block]
+	bad, op := fields(0), int32(-1)
+	at := int32(s.op)
 	if b.nOp < 0 {
-		b.N, b.nOp, b.node = s.N, s.op, s.node
+		b.n, b.nOp, b.node = s.n, at, s.node
 	} else {
-		compared = true
-		if b.N != s.N {
-			c = &clash{"height", fmt.Sprint(b.N), fmt.Sprint(s.N), b.nOp}
+		s.compared = true
+		if b.n != s.n {
+			bad, op = heightField, b.nOp
 		}
 	}
-	if s.Parent != "" {
+	if s.parent != 0 {
 		if b.parentOp < 0 {
-			parent := t.id(s.Parent) // may move t.blocks
-			b = &t.blocks[id]
-			b.Parent, b.parent, b.parentOp = s.Parent, parent, s.op
-		} else if b.Parent != s.Parent {
-			c = &clash{"parent", b.Parent, s.Parent, b.parentOp}
+			up := t.block(s.parent) // may move t.blocks
+			b = &t.blocks[s.block]
+			b.parent, b.up, b.parentOp = s.parent, up, at
+		} else if b.parent != s.parent {
+			bad, op = parentField, b.parentOp
 		}
 	}
-	if s.Root != "" {
+	if s.root != 0 {
 		if b.rootOp < 0 {
-			b.Root, b.rootOp = s.Root, s.op
-		} else if b.Root != s.Root {
-			c = &clash{"state root", b.Root, s.Root, b.rootOp}
+			b.root, b.rootOp = s.root, at
+		} else if b.root != s.root {
+			bad, op = rootField, b.rootOp
 		}
 	}
-	if s.TS != 0 {
+	if s.ts != 0 {
 		if b.stampOp < 0 {
-			b.TS, b.stampOp = s.TS, s.op
-		} else if b.TS != s.TS {
-			c = &clash{"timestamp", fmt.Sprint(b.TS), fmt.Sprint(s.TS), b.stampOp}
+			b.ts, b.stampOp = s.ts, at
+		} else if b.ts != s.ts {
+			bad, op = stampField, b.stampOp
 		}
 	}
-	return id, compared, c
+	if s.receipts != 0 {
+		if b.receiptsOp < 0 {
+			b.receipts, b.receiptsOp = s.receipts, at
+		} else if b.receipts != s.receipts {
+			s.receiptsClash, s.receiptsBefore = true, int(b.receiptsOp)
+		}
+	}
+	if s.miner != 0 && b.miner == 0 {
+		b.miner = s.miner
+	}
+	if bad != 0 && b.missed&bad == 0 {
+		b.missed |= bad
+		s.clash = &clash{bad, *b, op}
+	}
+}
+
+// values says both contents of a clash.
+func (c *clash) values(n *names, s *sighting) (field, before, now string) {
+	switch c.field {
+	case heightField:
+		return "height", fmt.Sprint(c.before.n), fmt.Sprint(s.n)
+	case parentField:
+		return "parent", n.say(c.before.parent), n.say(s.parent)
+	case rootField:
+		return "state root", n.say(c.before.root), n.say(s.root)
+	}
+	return "timestamp", fmt.Sprint(c.before.ts), fmt.Sprint(s.ts)
 }
 
 // height returns the height of a block; ok is false for one that was only named
 // as a parent.
-func (t *tree) height(id int32) (n int64, ok bool) {
-	if id < 0 {
+func (t *tree) height(at int32) (n int64, ok bool) {
+	if at < 0 {
 		return 0, false
 	}
-	return t.blocks[id].N, t.blocks[id].nOp >= 0
+	return t.blocks[at].n, t.blocks[at].nOp >= 0
 }
 
 // ancestor climbs from a block down to height n; ok is false when the way has a
 // gap or is longer than limit.
-func (t *tree) ancestor(id int32, n int64, limit int) (at int32, ok bool) {
+func (t *tree) ancestor(at int32, n int64, limit int) (found int32, ok bool) {
 	for ; limit >= 0; limit-- {
-		height, known := t.height(id)
+		height, known := t.height(at)
 		if !known || height < n {
 			return -1, false
 		}
 		if height == n {
-			return id, true
+			return at, true
 		}
-		id = t.blocks[id].parent
+		at = t.blocks[at].up
 	}
 	return -1, false
 }

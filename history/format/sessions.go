@@ -143,7 +143,7 @@ func (s *sessions) each(ctx context.Context, take func(*history.Event) error) er
 		}
 		op, room = s.op(at, room)
 		tape.Reset()
-		e = eventOf(at, &op, &tape)
+		e = history.EventOf(at, &op, &tape)
 		if err := take(&e); err != nil {
 			return err
 		}

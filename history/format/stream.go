@@ -58,16 +58,9 @@ func (s *stream) each(ctx context.Context, take func(*history.Event) error) erro
 			return ctx.Err()
 		}
 		tape.Reset()
-		e = eventOf(at, op, &tape)
+		e = history.EventOf(at, op, &tape)
 		return take(&e)
 	})
-}
-
-func eventOf(at int, op *history.Op, tape *history.Tape) history.Event {
-	return history.Event{
-		Position: at, Index: op.Index, Time: op.Time, Type: op.Type,
-		Process: op.Process, F: op.F, Value: tape.Append(op.Value),
-	}
 }
 
 func (s *stream) history() (*history.History, error) {

@@ -1,23 +1,6 @@
-// Package chain judges what the nodes of a blockchain said about their blocks:
-// whether they agree (Fork), whether what is final stays so (Finality), whether
-// one client of one node sees time go forward (Session), whether every answer is
-// what the chain's own transactions make of it (Replay), and how old local reads
-// were (Staleness).
-//
-// All checkers take time and memory linear in the history and in the blocks that
-// it names. None of them trusts a clock. What a history does not tell, a block
-// that no node reported, say, is a gap: it is counted and never a violation.
-//
-// What is final depends on the kind of network. A checker that needs to know is
-// told the final tag: "latest" where every block is final at once, "finalized"
-// where the head may reorganise, "" where nothing ever is. The others read the
-// profile from the history's :test op.
 package chain
 
-import (
-	"github.com/jepgo/jepgo/checker"
-	"github.com/jepgo/jepgo/history"
-)
+import "github.com/jepgo/jepgo/history"
 
 // Block is what a node reports of one block. A field that the report lacks is
 // zero; N and H are always there.
@@ -91,28 +74,4 @@ func ReadHead(v history.Value) (head Head, ok bool) {
 		}
 	}
 	return head, v.Kind() == history.Map
-}
-
-// tags lists the tags of a head in the order in which their heights may grow.
-func (h *Head) tags() [3]*Block { return [3]*Block{&h.Finalized, &h.Safe, &h.Latest} }
-
-var tagNames = [3]string{finalizedTag, safeTag, latestTag}
-
-const (
-	latestTag    = "latest"
-	safeTag      = "safe"
-	finalizedTag = "finalized"
-	pendingTag   = "pending"
-)
-
-// finalTagOf is the final tag of the network that the history was taken from.
-func finalTagOf(h *history.History) string {
-	info, _ := checker.ReadTest(h)
-	switch info.Profile {
-	case "bft":
-		return latestTag
-	case "pos":
-		return finalizedTag
-	}
-	return ""
 }

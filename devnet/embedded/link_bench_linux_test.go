@@ -133,13 +133,19 @@ func measureLinks(b *testing.B, mechanism string, round int) figures {
 	return f
 }
 
+// benchBlock is a block as the first node showed it.
+type benchBlock struct {
+	at           time.Time
+	transactions int
+}
+
 // benchLoad is the load on one devnet.
 type benchLoad struct {
 	keys []*ecdsa.PrivateKey
 
 	mu        sync.Mutex
 	waits     map[common.Hash]chan time.Time // by transaction: when the watching node showed it
-	heads     []time.Time                    // of the first node
+	heads     []benchBlock                   // of the first node
 	latencies []time.Duration
 	count     bool // this counts, the devnet is warm
 }
@@ -172,7 +178,6 @@ func (l *benchLoad) run(ctx context.Context, n *Network) (figures, error) {
 	}
 	l.mu.Lock()
 	l.count, l.heads = true, l.heads[:0]
-	begun := time.Now()
 	l.mu.Unlock()
 	select {
 	case <-ctx.Done():
@@ -180,7 +185,7 @@ func (l *benchLoad) run(ctx context.Context, n *Network) (figures, error) {
 	}
 	l.mu.Lock()
 	l.count = false
-	took, heads := time.Since(begun), slices.Clone(l.heads)
+	heads := slices.Clone(l.heads)
 	l.mu.Unlock()
 	err := context.Cause(ctx)
 	cancel(nil)
@@ -196,13 +201,17 @@ func (l *benchLoad) run(ctx context.Context, n *Network) (figures, error) {
 	for _, d := range l.latencies {
 		sum += d
 	}
-	count := len(l.latencies)
+	// From block to block: a part of an interval at the ends would be noise.
+	count, took, included := len(l.latencies), heads[len(heads)-1].at.Sub(heads[0].at), 0
+	for _, block := range heads[1:] {
+		included += block.transactions
+	}
 	return figures{
-		transactions: count,
-		rate:         float64(count) / took.Seconds(),
+		transactions: included,
+		rate:         float64(included) / took.Seconds(),
 		mean:         sum / time.Duration(count),
 		p99:          l.latencies[min(count-1, count*99/100)],
-		block:        heads[len(heads)-1].Sub(heads[0]) / time.Duration(len(heads)-1),
+		block:        took / time.Duration(len(heads)-1),
 	}, nil
 }
 
@@ -237,7 +246,7 @@ func (l *benchLoad) watch(ctx context.Context, url string, i int, warm chan<- st
 		}
 		l.mu.Lock()
 		if i == 0 {
-			l.heads = append(l.heads, now)
+			l.heads = append(l.heads, benchBlock{now, len(block.Transactions)})
 		}
 		for _, hash := range block.Transactions {
 			if w := l.waits[waitKey(hash, i)]; w != nil {

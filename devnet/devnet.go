@@ -18,6 +18,7 @@ import (
 // during a run: a restarted node comes back under the same endpoints.
 type Node struct {
 	Name    string            `json:"name"`
+	Role    string            `json:"role,omitempty"`    // what it is in the network, for people
 	HTTP    string            `json:"http"`              // JSON-RPC over HTTP, a URL
 	WS      string            `json:"ws,omitempty"`      // JSON-RPC over WebSocket, a URL
 	Metrics map[string]string `json:"metrics,omitempty"` // Prometheus endpoints: geth, cometbft → URL

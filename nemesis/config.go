@@ -70,7 +70,15 @@ func (f configFault) Explain() string {
 		"It is undone when each node runs again, has caught up, and shows the usual flags: all namespaces, and more than one peer where others run. " + f.targets.explain()
 }
 
-func (f configFault) Possible(r Reach) error { return f.targets.possible(f.Name(), r) }
+func (f configFault) Possible(r Reach) error {
+	if err := f.targets.possible(f.Name(), r); err != nil {
+		return err
+	}
+	if !r.Configs {
+		return fmt.Errorf("nemesis %q: which flags of these nodes could be set wrong is not known", f.Name())
+	}
+	return nil
+}
 
 func (f configFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Application, error) {
 	if net.Configs == nil {

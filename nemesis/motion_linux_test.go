@@ -224,7 +224,7 @@ func TestPartitionByRole(t *testing.T) {
 	t.Parallel()
 	n, _, _ := testNet(t, 4)
 	chain := newClockwork(n.Nodes, time.Hour)
-	n.Chain = chain
+	n.Chain, n.Proposers = chain, chain
 	who, _ := chain.Proposer(t.Context())
 	app := planned(t, n, "partition:proposer", 1)
 	if got := nodesOf(app.Value()); !slices.Equal(got, []string{who}) || len(app.(*cut).edges) != 6 {

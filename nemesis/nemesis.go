@@ -43,10 +43,14 @@ type Processes interface {
 type Chain interface {
 	// Height returns the node's latest block number.
 	Height(ctx context.Context, node string) (uint64, error)
-	// Proposer returns the node that proposes the next block.
-	Proposer(ctx context.Context) (string, error)
 	// Power returns the voting power of each node.
 	Power(ctx context.Context) (map[string]int64, error)
+}
+
+// Proposers is a chain that tells who proposes next.
+type Proposers interface {
+	// Proposer returns the node that proposes the next block.
+	Proposer(ctx context.Context) (string, error)
 }
 
 // Net is the network as the nemesis sees it. What is nil is out of reach: see
@@ -56,6 +60,7 @@ type Net struct {
 	Processes Processes
 	Links     link.Link
 	Chain     Chain
+	Proposers Proposers
 	Configs   Configs
 	Peers     Peers
 	RPC       RPC
@@ -95,7 +100,10 @@ type Reach struct {
 	Nodes        int
 	Processes    bool           // jepgo starts the nodes on this machine
 	Links        []link.Support // what the links will be able to do; nil: they are out of reach
-	Chain        bool           // heights, proposers and voting power can be read
+	Chain        bool           // heights and voting power can be read
+	Proposers    bool           // the chain tells who proposes next
+	Configs      bool           // nodes can be started with other flags
+	Peers        bool           // hostile peers can be set on nodes
 	Disks        bool           // the nodes' data directories can be put on disks of ours
 	RPC          bool           // clients can be sent through RPC proxies of ours
 	Irreversible bool           // --allow-irreversible, on nodes that are jepgo's to destroy
@@ -107,7 +115,8 @@ type Reach struct {
 // reach is what there is once the network is: what Parse was asked for has been
 // granted by then.
 func (n Net) reach() Reach {
-	r := Reach{Nodes: len(n.Nodes), Processes: n.Processes != nil, Chain: n.Chain != nil, Disks: true, RPC: n.RPC != nil, Irreversible: true,
+	r := Reach{Nodes: len(n.Nodes), Processes: n.Processes != nil, Chain: n.Chain != nil,
+		Proposers: n.Proposers != nil, Configs: n.Configs != nil, Peers: n.Peers != nil, Disks: true, RPC: n.RPC != nil, Irreversible: true,
 		Ops: n.Ops != nil, Metrics: n.Metrics != nil, Quorum: n.Quorum}
 	if n.Links != nil {
 		r.Links = n.Links.Features()

@@ -124,7 +124,7 @@ func (p partitionFault) Possible(r Reach) error {
 	if r.Nodes < least {
 		return fmt.Errorf("nemesis %q: needs at least %d nodes, and there are %d", p.Name(), least, r.Nodes)
 	}
-	kinds = slices.DeleteFunc(kinds, func(k grudgeKind) bool { return k.role && !r.Chain })
+	kinds = slices.DeleteFunc(kinds, func(k grudgeKind) bool { return k.role && !r.Proposers })
 	if len(kinds) == 0 {
 		return fmt.Errorf("nemesis %q: this network does not tell who proposes next", p.Name())
 	}
@@ -142,7 +142,7 @@ func (p partitionFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Appl
 		return nil, fmt.Errorf("nemesis %q: %w", p.Name(), devnet.ErrNoControl)
 	}
 	kinds := slices.DeleteFunc(p.kinds(), func(k grudgeKind) bool {
-		return len(net.Nodes) < k.min || k.role && net.Chain == nil
+		return len(net.Nodes) < k.min || k.role && net.Proposers == nil
 	})
 	if len(kinds) == 0 {
 		return nil, fmt.Errorf("nemesis %q: too few nodes: %d", p.Name(), len(net.Nodes))

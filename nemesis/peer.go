@@ -78,7 +78,15 @@ func (f peerFault) Explain() string {
 		"It is undone when the connections are closed and the node, asked over RPC, has no peer that is not of the network. " + f.targets.explain()
 }
 
-func (f peerFault) Possible(r Reach) error { return f.targets.possible(f.Name(), r) }
+func (f peerFault) Possible(r Reach) error {
+	if err := f.targets.possible(f.Name(), r); err != nil {
+		return err
+	}
+	if !r.Peers {
+		return fmt.Errorf("nemesis %q: the devp2p identities of these nodes are not known", f.Name())
+	}
+	return nil
+}
 
 func (f peerFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Application, error) {
 	if net.Peers == nil {

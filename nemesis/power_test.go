@@ -144,7 +144,7 @@ func TestCutOff(t *testing.T) {
 func TestQuorumSafePartitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawPowers(t)
-		net := Net{Nodes: s.nodes, Links: noLinks{}, Quorum: QuorumSafe, Chain: &clockwork{nodes: s.nodes, power: s.power, block: 1e9}}
+		net := Net{Nodes: s.nodes, Links: noLinks{}, Quorum: QuorumSafe, Chain: &clockwork{nodes: s.nodes, power: s.power, block: 1e9}, Proposers: &clockwork{nodes: s.nodes, power: s.power, block: 1e9}}
 		app, err := partitionFault{}.Plan(t.Context(), net, seeded(rapid.Uint64().Draw(t, "seed")))
 		if err != nil {
 			if !strings.Contains(err.Error(), "quorum safe") && !strings.Contains(err.Error(), "voting power") {
@@ -182,7 +182,7 @@ func TestQuorumSafeTargets(t *testing.T) {
 		if kind.min > len(s.nodes) {
 			return
 		}
-		net := Net{Nodes: s.nodes, Quorum: QuorumSafe, Chain: &clockwork{nodes: s.nodes, power: s.power, block: 1e9}}
+		net := Net{Nodes: s.nodes, Quorum: QuorumSafe, Chain: &clockwork{nodes: s.nodes, power: s.power, block: 1e9}, Proposers: &clockwork{nodes: s.nodes, power: s.power, block: 1e9}}
 		chosen, err := targets{kind: &kind}.draw(t.Context(), net, s.nodes, seeded(rapid.Uint64().Draw(t, "seed")))
 		if err == nil && 3*powerIn(chosen, s.power) >= powerIn(s.nodes, s.power) {
 			t.Fatalf("%s chose %v of %v", kind.name, chosen, s.power)

@@ -11,7 +11,7 @@ import (
 
 // reach is that of a devnet of jepgo's own with n nodes.
 func reach(n int) Reach {
-	return Reach{Nodes: n, Processes: true, Links: link.ProxyFeatures(), Chain: true, RPC: true}
+	return Reach{Nodes: n, Processes: true, Links: link.ProxyFeatures(), Chain: true, Proposers: true, Configs: true, Peers: true, RPC: true}
 }
 
 func parsed(t *testing.T, text string) []Fault {

@@ -47,10 +47,10 @@ func targetKinds() []targetKind {
 }
 
 func proposer(ctx context.Context, net Net) ([]string, error) {
-	if net.Chain == nil {
+	if net.Proposers == nil {
 		return nil, errors.New("the next proposer: nobody here can tell it")
 	}
-	p, err := net.Chain.Proposer(ctx)
+	p, err := net.Proposers.Proposer(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the next proposer: %w", err)
 	}
@@ -132,7 +132,7 @@ func (t targets) possible(fault string, r Reach) error {
 	if !r.Processes {
 		return fmt.Errorf("nemesis %q: %w", fault, devnet.ErrNoControl)
 	}
-	if t.kind != nil && t.kind.role != nil && !r.Chain {
+	if t.kind != nil && t.kind.role != nil && !r.Proposers {
 		return fmt.Errorf("nemesis %q: %s: this network does not tell it", fault, t.kind.doc)
 	}
 	if n, _ := strconv.Atoi(strings.TrimPrefix(t.node, "n")); n > r.Nodes {

@@ -43,7 +43,7 @@ func triggerKinds() []triggerKind {
 			read: readNumber, show: showNumber, needs: needsChain, due: dueAfter,
 		}, {
 			name: "proposer", doc: "proposer=n2: when node n2 proposes the next block",
-			read: readProposer, show: func(t trigger) string { return t.node }, needs: needsChain, due: dueProposer,
+			read: readProposer, show: func(t trigger) string { return t.node }, needs: needsProposers, due: dueProposer,
 		}, {
 			name: "epoch", doc: "epoch=32: each time the head passes a multiple of 32", again: true,
 			read: readNumber, show: showNumber, needs: needsChain, due: dueEpoch,
@@ -123,7 +123,14 @@ func needsChain(r Reach) string {
 	if r.Chain {
 		return ""
 	}
-	return "this network does not tell its heights and proposers"
+	return "this network does not tell its heights"
+}
+
+func needsProposers(r Reach) string {
+	if r.Proposers {
+		return ""
+	}
+	return "this network does not tell who proposes next"
 }
 
 func needsOps(r Reach) string {

@@ -129,7 +129,7 @@ func TestTimesErrors(t *testing.T) {
 		}
 	}
 	bare := reach(4)
-	bare.Chain = false
+	bare.Chain, bare.Proposers = false, false
 	for text, want := range map[string]string{
 		"kill@op=5":           `nemesis "kill@op=5": trigger "op=5": nobody counts the clients' operations here`,
 		"kill@metric=a>1":     `trigger "metric=a>1": this network does not tell its nodes' Prometheus endpoints`,

@@ -31,7 +31,7 @@ func triggered(t *testing.T, faults string, limit time.Duration, change func(o *
 	r := &rec{}
 	o := options(t, n, "none", 1, r)
 	chain := newClockwork(n.Nodes, 20*time.Millisecond)
-	o.Net.Chain = chain
+	o.Net.Chain, o.Net.Proposers = chain, chain
 	if change != nil {
 		change(&o, chain)
 	}
@@ -82,7 +82,7 @@ func TestTriggerAfterAnother(t *testing.T) {
 	r := &rec{}
 	o := options(t, n, "none", 1, r)
 	chain := newClockwork(n.Nodes, 20*time.Millisecond)
-	o.Net.Chain = chain
+	o.Net.Chain, o.Net.Proposers = chain, chain
 	var err error
 	if o.Faults, err = Parse("pause:n1@height=5+1ms,pause:n2@after=7+1ms", o.Net.reach()); err != nil {
 		t.Fatal(err)

@@ -169,7 +169,7 @@ func dueEpoch(c clue, t trigger) (bool, error) {
 func dueProposer(c clue, t trigger) (bool, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, askWait)
 	defer cancel()
-	p, err := c.net.Chain.Proposer(ctx)
+	p, err := c.net.Proposers.Proposer(ctx)
 	if err != nil {
 		return false, fmt.Errorf("the next proposer: %w", err)
 	}

@@ -78,11 +78,20 @@ type testRecord struct {
 	Claim       string    `json:"claim,omitempty"`
 	Bug         string    `json:"bug,omitempty"`
 	Link        string    `json:"link,omitempty"`
+	Devnet      string    `json:"devnet,omitempty"` // devnet file, absolute
 	Quorum      string    `json:"quorum,omitempty"`
 	// Irreversible says that faults were allowed to destroy data.
 	Irreversible bool          `json:"allow_irreversible,omitempty"`
 	Attached     bool          `json:"attached"`
 	Nodes        []devnet.Node `json:"nodes"`
+}
+
+// devnetPath is where the devnet file is, "" without one.
+func (t *test) devnetPath() string {
+	if t.o.file == nil {
+		return ""
+	}
+	return t.o.file.Path()
 }
 
 func (t *test) record() testRecord {
@@ -93,6 +102,6 @@ func (t *test) record() testRecord {
 		Time: t.o.Time.String(), OpTimeout: t.o.OpTimeout.String(),
 		Concurrency: t.o.threads, Rate: t.o.Rate, Profile: t.profile.Name, Claim: t.o.Claim, Bug: t.o.Bug,
 		Link: t.o.Link, Quorum: t.quorum(), Irreversible: t.o.Irreversible,
-		Attached: t.net.embedded == nil, Nodes: t.net.Nodes(),
+		Attached: t.net.own == nil, Devnet: t.devnetPath(), Nodes: t.net.Nodes(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/jepgo/jepgo/devnet/child"
 	"github.com/jepgo/jepgo/devnet/embedded"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
@@ -42,6 +43,11 @@ func Heal(ctx context.Context, root string, bound time.Duration, log *slog.Logge
 	did, errs = append(did, left...), append(errs, err)
 	swept, err := embedded.Sweep(ctx, root)
 	for _, s := range swept {
+		did = append(did, fmt.Sprintf("node process without a jepgo ended: %v", s))
+	}
+	errs = append(errs, err)
+	marked, err := child.Sweep(ctx, root)
+	for _, s := range marked {
 		did = append(did, fmt.Sprintf("node process without a jepgo ended: %v", s))
 	}
 	return did, errors.Join(append(errs, err)...)

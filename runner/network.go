@@ -16,8 +16,11 @@ import (
 	"github.com/jepgo/jepgo/client"
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/attach"
+	"github.com/jepgo/jepgo/devnet/child"
 	"github.com/jepgo/jepgo/devnet/embedded"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
+	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/devnet/process"
 	"github.com/jepgo/jepgo/history"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
@@ -25,11 +28,23 @@ import (
 	"github.com/jepgo/jepgo/workloads"
 )
 
-// network is the test's network: an embedded devnet, or an attached one whose
+// network is the test's network: one that jepgo started, or an attached one whose
 // processes and links are out of reach.
 type network struct {
 	devnet.Network
-	embedded *embedded.Network // nil when attached
+	own      started           // nil when attached
+	embedded *embedded.Network // own, where its nodes are jepgo's; else nil
+}
+
+// started is a network whose nodes jepgo has started, whatever they are.
+type started interface {
+	devnet.Network
+	nemesis.Processes
+	nemesis.Chain
+	nemesis.RPC
+	nemesis.Disks
+	Links() link.Link
+	Exits() <-chan child.Exit
 }
 
 // power is what the nemesis may do to it.
@@ -42,10 +57,11 @@ func (n *network) power(quorum nemesis.Quorum) nemesis.Net {
 		}
 		slices.Sort(power.Metrics[node.Name])
 	}
+	if n.own != nil {
+		power.Processes, power.Links, power.Chain, power.RPC, power.Disks = n.own, n.own.Links(), n.own, n.own, n.own
+	}
 	if n.embedded != nil {
-		power.Processes, power.Links, power.Chain = n.embedded, n.embedded.Links(), n.embedded
-		power.Configs, power.RPC, power.Disks = n.embedded, n.embedded, n.embedded
-		power.Peers = hostile{n.embedded}
+		power.Proposers, power.Configs, power.Peers = n.embedded, n.embedded, hostile{n.embedded}
 	}
 	return power
 }
@@ -68,6 +84,19 @@ const (
 )
 
 func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*network, error) {
+	start := time.Now()
+	needs := nemesis.NeedsOf(t.o.faults)
+	if t.o.file != nil {
+		n, err := process.Start(ctx, process.Options{
+			File: t.o.file, Dir: t.run.Path(store.NodesDir), Seed: fmt.Sprint(t.o.Seed),
+			Alloc: accounts.Addresses(t.senders()), RPCProxies: needs.RPC,
+		})
+		if err != nil {
+			return nil, err
+		}
+		t.log.Info("devnet makes blocks", "file", t.o.Devnet, "nodes", t.o.Nodes, "took", time.Since(start).Round(time.Millisecond))
+		return &network{Network: n, own: n}, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
 	if len(t.o.RPC) > 0 {
@@ -77,8 +106,6 @@ func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*ne
 		}
 		return &network{Network: n}, nil
 	}
-	start := time.Now()
-	needs := nemesis.NeedsOf(t.o.faults)
 	n, err := embedded.Start(ctx, embedded.Options{
 		Dir: t.run.Path(store.NodesDir), Nodes: t.o.Nodes, Seed: fmt.Sprint(t.o.Seed),
 		Alloc: accounts.Addresses(t.senders()), Bug: t.o.Bug, Link: t.o.Link, Disks: needs.Disks, RPCProxies: needs.RPC,
@@ -87,16 +114,19 @@ func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*ne
 		return nil, err
 	}
 	t.log.Info("devnet makes blocks", "nodes", t.o.Nodes, "took", time.Since(start).Round(time.Millisecond))
-	return &network{Network: n, embedded: n}, nil
+	return &network{Network: n, own: n, embedded: n}, nil
 }
 
-// fund gives the senders of an attached network their funds; an embedded one
-// has them in its genesis.
+// fund gives the senders their funds, unless they have them in the genesis, as on
+// an embedded network.
 func (t *test) fund(ctx context.Context, accounts *client.Accounts) error {
-	if t.net.embedded != nil {
+	key := t.o.Key
+	if t.o.file != nil {
+		key = t.o.file.FaucetKey
+	}
+	if t.net.own != nil && key == "" {
 		return nil
 	}
-	key := t.o.Key
 	if key == "" {
 		key = hex.EncodeToString(crypto.FromECDSA(validator.FaucetKey()))
 	}
@@ -112,6 +142,9 @@ func (t *test) findProfile(ctx context.Context) (claims.Profile, error) {
 	if t.o.Claim != "" {
 		return claims.ParseLevel(t.o.Claim)
 	}
+	if t.o.file != nil {
+		return claims.ParseProfile(t.o.file.Profile)
+	}
 	if t.net.embedded != nil {
 		return claims.ParseProfile("bft")
 	}
@@ -122,14 +155,14 @@ func (t *test) findProfile(ctx context.Context) (claims.Profile, error) {
 // meant is for the reader of the history to say: it lies within a fault that
 // restarts that node.
 func (t *test) watchNodes(ctx context.Context) {
-	if t.net.embedded == nil {
+	if t.net.own == nil {
 		return
 	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case exit := <-t.net.embedded.Exits():
+		case exit := <-t.net.own.Exits():
 			level := slog.LevelWarn
 			if exit.Signal == syscall.SIGKILL || exit.Code == 0 {
 				level = slog.LevelDebug // as the nemesis does it

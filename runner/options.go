@@ -1,7 +1,9 @@
 package runner
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math"
 	"net/url"
@@ -11,7 +13,9 @@ import (
 	"time"
 
 	"github.com/jepgo/jepgo/claims"
+	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
+	"github.com/jepgo/jepgo/devnet/process"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
 	"github.com/jepgo/jepgo/usage"
@@ -23,7 +27,8 @@ type Options struct {
 	Workloads   []string          // names in the registry of workloads
 	Nemesis     string            // comma-joined fault names, or none
 	Time        time.Duration     // length of the main phase
-	Nodes       int               // validators of the embedded devnet
+	Devnet      string            // devnet file, "" for the embedded devnet
+	Nodes       int               // nodes of the devnet; 0 for as many as the devnet file has
 	RPC         []string          // URLs of a running network; then Nodes is not used
 	Key         string            // hex key of a funded account on a running network, "" for the devnet's faucet
 	Concurrency string            // client threads that submit transactions: 8, or 2n for twice the nodes
@@ -48,6 +53,7 @@ type Options struct {
 	Progress io.Writer    // where progress lines go, nil for nowhere
 	Terminal bool         // Progress is a terminal: one line, redrawn
 
+	file    *process.File // of Devnet; nil without one
 	faults  []nemesis.Fault
 	threads int
 }
@@ -85,6 +91,11 @@ func (o *Options) Check() error {
 	case o.OpTimeout <= 0:
 		return usage.Errorf("operation timeout %s: want a duration above zero", o.OpTimeout)
 	}
+	if o.Devnet != "" {
+		if err := o.readDevnet(); err != nil {
+			return err
+		}
+	}
 	nodes := o.Nodes
 	if len(o.RPC) > 0 {
 		nodes = len(o.RPC)
@@ -112,6 +123,9 @@ func (o *Options) Check() error {
 			return usage.Errorf("--replay: %w", err)
 		}
 	} else if o.faults, err = nemesis.Parse(o.Nemesis, reach); err != nil {
+		if o.file != nil && reach.Links == nil && errors.Is(err, devnet.ErrNoControl) {
+			return usage.Errorf("--nemesis %s: %s names no p2p ports, so the links between its nodes are out of reach", o.Nemesis, o.Devnet)
+		}
 		return usage.Errorf("--nemesis: %w", err)
 	}
 	o.threads, err = parseConcurrency(o.Concurrency, nodes)
@@ -123,7 +137,44 @@ func (o *Options) reach(nodes int) (nemesis.Reach, error) {
 	if len(o.RPC) > 0 {
 		return nemesis.Reach{Nodes: nodes}, nil
 	}
-	return EmbeddedReach(nodes, o.Link, o.Irreversible)
+	reach, err := EmbeddedReach(nodes, o.Link, o.Irreversible)
+	if o.file != nil {
+		reach.Proposers, reach.Configs, reach.Peers, reach.Disks = false, false, false, false
+		reach.Metrics = o.file.HasMetrics()
+		if !o.file.HasP2P() {
+			reach.Links = nil
+		}
+	}
+	return reach, err
+}
+
+// readDevnet reads the devnet file and checks what it does not go with.
+func (o *Options) readDevnet() (err error) {
+	if o.file, err = process.Read(o.Devnet); errors.Is(err, fs.ErrNotExist) {
+		return usage.Errorf("--devnet %q: want embedded, or a devnet file: %w", o.Devnet, err)
+	} else if err != nil {
+		return usage.Errorf("--devnet: %w", err)
+	}
+	if _, err := claims.ParseProfile(o.file.Profile); err != nil {
+		return usage.Errorf("--devnet: %s: %w", o.Devnet, err)
+	}
+	if o.Nodes != 0 && o.Nodes != o.file.Count() {
+		if err := o.file.Resize(o.Nodes); err != nil {
+			return usage.Errorf("--nodes: %w", err)
+		}
+	}
+	o.Nodes = o.file.Count()
+	switch {
+	case len(o.RPC) > 0:
+		return usage.Errorf("--devnet and --rpc exclude each other: a running network is not started")
+	case o.Bug != "":
+		return usage.Errorf("--bug %s: bugs are planted in the embedded devnet's nodes only: leave out --devnet", o.Bug)
+	case o.Link != "" && o.Link != nemesis.LinkProxy:
+		return usage.Errorf("--link %s: the nodes of a devnet file live in the host's network: want proxy", o.Link)
+	case o.Keep:
+		return usage.Errorf("--keep: only the embedded devnet can be left up: leave out --devnet")
+	}
+	return nil
 }
 
 // EmbeddedReach is what the nemesis has power over on an embedded devnet whose
@@ -137,7 +188,7 @@ func EmbeddedReach(nodes int, link string, irreversible bool) (nemesis.Reach, er
 		return nemesis.Reach{}, usage.Errorf("--link %s: %w", link, err)
 	}
 	return nemesis.Reach{
-		Nodes: nodes, Processes: true, Links: features, Chain: true, Disks: true, RPC: true, Irreversible: irreversible, Ops: true, Metrics: true,
+		Nodes: nodes, Processes: true, Links: features, Chain: true, Proposers: true, Configs: true, Peers: true, Disks: true, RPC: true, Irreversible: irreversible, Ops: true, Metrics: true,
 	}, nil
 }
 

@@ -42,7 +42,7 @@ func Recall(dir string, o *Options) error {
 	}
 	o.Workloads, o.Seed, o.Nodes = was.Workloads, was.Seed, len(was.Nodes)
 	o.Concurrency, o.Rate = fmt.Sprint(was.Concurrency), was.Rate
-	o.Claim, o.Bug, o.Link, o.Irreversible = was.Claim, was.Bug, was.Link, was.Irreversible
+	o.Claim, o.Bug, o.Link, o.Devnet, o.Irreversible = was.Claim, was.Bug, was.Link, was.Devnet, was.Irreversible
 	o.Nemesis, o.Interval, o.Quorum = o.Replay.Nemesis, o.Replay.Interval, string(o.Replay.Quorum)
 	return nil
 }

@@ -37,6 +37,11 @@ type testFlags struct {
 	quiet     bool
 }
 
+const (
+	embeddedDevnet = "embedded"
+	defaultNodes   = 4 // of the embedded devnet
+)
+
 func newTest() *cobra.Command {
 	var f testFlags
 	cmd := &cobra.Command{
@@ -60,10 +65,10 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.StringVar(&f.workload, "workload", strings.Join(workloads.Default(), ","), "workloads, comma-joined: "+workloads.Everything+", "+strings.Join(workloads.Names(), ", "))
 	fs.StringVar(&f.Nemesis, "nemesis", "none", "faults, comma-joined: "+strings.Join(nemesis.Names(), ", ")+"; a colon chooses: partition:halves, kill:one")
 	fs.DurationVar(&f.Time, "time", time.Minute, "length of the main phase")
-	fs.IntVar(&f.Nodes, "nodes", 4, "validators of the embedded devnet")
+	fs.IntVar(&f.Nodes, "nodes", 0, "number of nodes of the devnet (default: those of the devnet file, or 4)")
 	fs.StringSliceVar(&f.RPC, "rpc", nil, "JSON-RPC `URLs` of a running network, comma-joined, one for each node")
 	fs.StringVar(&f.Key, "key", "", "hex private key of a funded account on the network behind --rpc (default: the faucet of jepgo's own devnets)")
-	fs.StringVar(&f.devnet, "devnet", "embedded", "which devnet to start: embedded")
+	fs.StringVar(&f.devnet, "devnet", embeddedDevnet, "which devnet to start: embedded, or a devnet `file` (see docs/devnet-file.md)")
 	fs.StringVar(&f.recall, "replay", "", "repeat the run in this `directory`: its load, and its faults as they happened then")
 	fs.StringVar(&f.Link, "link", nemesis.LinkProxy, linkHelp())
 	fs.BoolVar(&f.Irreversible, "allow-irreversible", false, "allow faults that destroy a node's data for good")
@@ -121,8 +126,13 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 	if f.count < 1 {
 		return usage.Errorf("--test-count %d: want 1 or more", f.count)
 	}
-	if f.devnet != "embedded" {
-		return usage.Errorf("--devnet %q: want embedded (or --rpc URL,... for a running network)", f.devnet)
+	switch {
+	case f.devnet == "":
+		return usage.Errorf("--devnet is empty: want embedded, or a devnet file")
+	case f.devnet != embeddedDevnet:
+		f.Devnet = f.devnet
+	case !cmd.Flags().Changed("nodes"):
+		f.Nodes = defaultNodes
 	}
 	if cmd.Flags().Changed("rpc") && cmd.Flags().Changed("nodes") {
 		return usage.Errorf("--nodes and --rpc exclude each other: a running network has the nodes that it has")

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/jepgo/jepgo/devnet/ask"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
 )
 
@@ -17,7 +18,7 @@ func (n *Network) Height(ctx context.Context, name string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return askHeight(ctx, node.HTTP)
+	return ask.Height(ctx, node.HTTP)
 }
 
 // Proposer is the node whose turn it is to propose the block that is being
@@ -26,7 +27,7 @@ func (n *Network) Height(ctx context.Context, name string) (uint64, error) {
 func (n *Network) Proposer(ctx context.Context) (string, error) {
 	var errs []error
 	for _, node := range n.nodes {
-		if _, up := node.running(); !up {
+		if _, up := n.group.Identity(node.Name); !up {
 			continue
 		}
 		once, cancel := context.WithTimeout(ctx, askTimeout)

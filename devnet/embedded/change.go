@@ -105,7 +105,7 @@ func differs(seen devnet.Running, change string) error {
 // othersOf counts the nodes that run beside that one.
 func (n *Network) othersOf(name string) (others int) {
 	for _, node := range n.nodes {
-		if _, up := node.running(); up && node.Name != name {
+		if _, up := n.group.Identity(node.Name); up && node.Name != name {
 			others++
 		}
 	}

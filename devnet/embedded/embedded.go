@@ -25,10 +25,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/child"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
 )
 
@@ -104,15 +104,7 @@ const (
 )
 
 // Exit tells that a node's process ended while the network was open.
-type Exit struct {
-	Node    string
-	Process devnet.Identity
-	State   string         // how it ended, for people: "signal: killed", "exit status 1"
-	Signal  syscall.Signal // the signal that ended it; 0 when it exited by itself
-	Code    int            // exit status when it exited by itself, else -1
-	Log     string         // its log file
-	Tail    string         // the last lines that this incarnation logged
-}
+type Exit = child.Exit
 
 // Orphan is a validator that Sweep found without the process that started it.
 type Orphan struct {

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/ask"
 	"github.com/jepgo/jepgo/devnet/link"
 )
 
@@ -43,7 +44,7 @@ func start(t *testing.T, opts Options) *Network {
 func height(t *testing.T, n *Network) (highest uint64) {
 	t.Helper()
 	for _, node := range n.Nodes() {
-		h, err := askHeight(within(t), node.HTTP)
+		h, err := ask.Height(within(t), node.HTTP)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +87,7 @@ func TestLiveEndpoints(t *testing.T) {
 				t.Errorf("%s metrics of %s: %s, %d bytes, %v", name, node.Name, resp.Status, len(body), err)
 			}
 		}
-		if h, err := askHeight(within(t), node.WS); err != nil || h == 0 {
+		if h, err := ask.Height(within(t), node.WS); err != nil || h == 0 {
 			t.Errorf("WebSocket of %s: height %d, %v", node.Name, h, err)
 		}
 		if _, err := os.Stat(node.Log); err != nil {
@@ -316,7 +317,7 @@ func TestLiveUpStatusDown(t *testing.T) {
 		t.Error("a second network started in the directory")
 	}
 	node := first.Nodes[0]
-	had, err := askHeight(ctx, node.HTTP)
+	had, err := ask.Height(ctx, node.HTTP)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,7 +341,7 @@ func TestLiveUpStatusDown(t *testing.T) {
 	if second.Subnet != first.Subnet {
 		t.Errorf("up moved from %+v to %+v, though that was free", first.Subnet, second.Subnet)
 	}
-	if now, err := askHeight(ctx, node.HTTP); err != nil || now <= had {
+	if now, err := ask.Height(ctx, node.HTTP); err != nil || now <= had {
 		t.Errorf("height %d, %v on the old data, want more than %d", now, err, had)
 	}
 	// kill -9 of the supervisor takes the nodes along, and up works again.
@@ -383,7 +384,7 @@ func TestLiveHandOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if now, err := askHeight(ctx, s.Nodes[0].HTTP); err != nil || now <= had {
+	if now, err := ask.Height(ctx, s.Nodes[0].HTTP); err != nil || now <= had {
 		t.Errorf("height %d, %v after the hand-over, want more than %d", now, err, had)
 	}
 	if err := Down(ctx, n.dir); err != nil {

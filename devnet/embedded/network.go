@@ -9,12 +9,11 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/child"
 	"github.com/jepgo/jepgo/devnet/disk"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
 	"github.com/jepgo/jepgo/devnet/link"
@@ -28,25 +27,27 @@ type Network struct {
 	links   wires
 	guard   net.Listener
 	lock    *os.File
-	spawner *spawner
+	spawner *child.Spawner
+	group   *child.Group          // nil until the state is read
 	disks   map[string]*disk.Disk // by node; none unless asked for
 	proxies map[string]*rpc.Proxy // likewise
-	nodes   []*node
-	exits   chan Exit
-	old     bool // the data was there before
+	nodes   []devnet.Node         // as they are reached past the proxies
+	old     bool                  // the data was there before
 
-	closing atomic.Bool
-	mu      sync.Mutex // held while processes are started and when all are stopped
-	once    sync.Once
-	closed  error // what Close returned
+	mu     sync.Mutex // held while processes are started and when all are stopped
+	once   sync.Once
+	closed error // what Close returned
 }
 
 var _ devnet.Network = (*Network)(nil)
 
+// startSpace is what a node writes in its first minute, with room to spare.
+const startSpace = 8 << 20
+
 // Bounds of closing: what an orderly stop may take, and the kernel for a kill.
 const (
-	stopGrace = 12 * time.Second
-	killGrace = 5 * time.Second
+	stopGrace = child.StopGrace
+	killGrace = child.KillGrace
 )
 
 // Start makes a network in a directory that holds none yet, starts it and waits
@@ -69,7 +70,7 @@ func launch(ctx context.Context, dir string, supervised bool) (*Network, error) 
 	if err != nil {
 		return nil, err
 	}
-	n := &Network{dir: dir, lock: lock, spawner: newSpawner(), exits: make(chan Exit, 256)}
+	n := &Network{dir: dir, lock: lock, spawner: child.NewSpawner()}
 	if err := n.open(ctx, supervised); err != nil {
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 		defer cancel()
@@ -84,10 +85,11 @@ func (n *Network) open(ctx context.Context, supervised bool) error {
 		return err
 	}
 	n.state, n.old = state, state.Subnet.Prefix != ""
+	n.group = n.newGroup()
 	if err := enoughFiles(len(state.Names)); err != nil {
 		return err
 	}
-	if err := enoughSpace(n.dir, startSpace*uint64(len(state.Names))); err != nil {
+	if err := child.EnoughSpace(n.dir, startSpace*uint64(len(state.Names))); err != nil {
 		return err
 	}
 	if state.Owner, err = devnet.Lookup(os.Getpid()); err != nil {
@@ -138,7 +140,7 @@ func (n *Network) prepare() error {
 		public := s.Subnet.node(i, name, cfg.Dir, logPath(n.dir, name))
 		public.P2P = map[string]string{protoDevP2P: cfg.Listen.DevP2P, protoComet: cfg.Listen.CometP2P}
 		s.Nodes = append(s.Nodes, public)
-		n.nodes = append(n.nodes, &node{Node: s.Nodes[i]})
+		n.nodes = append(n.nodes, public)
 		onDisk := cfg
 		onDisk.Dir = dataPath(n.dir, name) // whatever it is seen through later
 		group.Go(func() error { return initialise(onDisk) })
@@ -221,26 +223,20 @@ func (n *Network) State() State {
 
 func (n *Network) copyState() State {
 	s := *n.state
-	s.Processes = make(map[string]devnet.Identity)
-	for _, node := range n.nodes {
-		if id, ok := node.running(); ok {
-			s.Processes[node.Name] = id
-		}
-	}
+	s.Processes = n.group.Processes()
 	return s
 }
 
 // Exits delivers the end of every process that Close did not ask to end, also of
 // those that a nemesis killed; Exit.Signal tells them apart. It is never closed.
 // When 256 of them wait to be received, further ones are dropped.
-func (n *Network) Exits() <-chan Exit { return n.exits }
+func (n *Network) Exits() <-chan Exit { return n.group.Exits() }
 
 // Close stops all nodes in order, kills those that take longer than 12 seconds or
 // than ctx allows, and closes the links. It is idempotent and returns, in the
 // end always within 5 seconds after ctx, all that could not be stopped in order.
 func (n *Network) Close(ctx context.Context) error {
 	n.once.Do(func() {
-		n.closing.Store(true)
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.closed = n.shutDown(ctx)
@@ -250,7 +246,9 @@ func (n *Network) Close(ctx context.Context) error {
 
 func (n *Network) shutDown(ctx context.Context) error {
 	var errs *multierror.Error
-	errs = multierror.Append(errs, n.stopNodes(ctx)...)
+	if n.group != nil {
+		errs = multierror.Append(errs, n.group.Stop(ctx)...)
+	}
 	errs = multierror.Append(errs, n.closeDisks(), n.closeProxies())
 	if n.links != nil {
 		errs = multierror.Append(errs, n.links.Close())
@@ -258,7 +256,7 @@ func (n *Network) shutDown(ctx context.Context) error {
 	if n.guard != nil {
 		errs = multierror.Append(errs, n.guard.Close())
 	}
-	n.spawner.close()
+	n.spawner.Close()
 	if n.state != nil {
 		last := n.copyState()
 		last.Owner, last.Supervised, last.Ready = devnet.Identity{}, false, false

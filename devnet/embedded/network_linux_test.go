@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/child"
 )
 
 func TestReserve(t *testing.T) {
@@ -257,14 +258,14 @@ func TestTail(t *testing.T) {
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(tail(path, begin), "\n")
+	lines := strings.Split(child.Tail(path, begin), "\n")
 	if len(lines) != 20 || lines[0] != strings.Repeat("x", 80) || lines[19] != strings.Repeat("x", 99) {
 		t.Errorf("tail is %d lines from %q to %q", len(lines), lines[0], lines[len(lines)-1])
 	}
-	if got := tail(path, int64(b.Len())); got != "" {
+	if got := child.Tail(path, int64(b.Len())); got != "" {
 		t.Errorf("tail of an incarnation that said nothing: %q", got)
 	}
-	if got := tail(path+".absent", 0); !strings.Contains(got, "no such file") {
+	if got := child.Tail(path+".absent", 0); !strings.Contains(got, "no such file") {
 		t.Errorf("tail of no file: %q", got)
 	}
 }

@@ -6,8 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"syscall"
+
+	"github.com/jepgo/jepgo/devnet/child"
 )
 
 func supported() error { return nil }
@@ -29,49 +30,12 @@ func enoughFiles(nodes int) error {
 // self is this program, also when its file has been deleted, as go run does.
 const self = "/proc/self/exe"
 
-// spawner starts processes that die with this one. The kernel sends their death
-// signal when the thread ends that started them, so that is one thread, which
-// lives until close.
-type spawner struct {
-	requests chan spawnRequest
-}
-
-type spawnRequest struct {
-	cmd    *exec.Cmd
-	result chan error
-}
-
-func newSpawner() *spawner {
-	s := &spawner{requests: make(chan spawnRequest)}
-	go func() {
-		runtime.LockOSThread()
-		// Unlocked at the end, so that the runtime keeps the thread.
-		defer runtime.UnlockOSThread()
-		for r := range s.requests {
-			r.result <- r.cmd.Start()
-		}
-	}()
-	return s
-}
-
-// start starts a command from that thread.
-func (s *spawner) start(cmd *exec.Cmd) error {
-	r := spawnRequest{cmd: cmd, result: make(chan error)}
-	s.requests <- r
-	return <-r.result
-}
-
 // tied is this program to be executed again, in a process group of its own and
 // with log as its output, so that it gets SIGKILL when the thread that starts it
 // ends.
 func tied(log *os.File, args ...string) *exec.Cmd {
-	cmd := again(log, args...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	return cmd
+	return child.Tie(again(log, args...), log)
 }
-
-// close ends the spawner; it is for when its processes are gone.
-func (s *spawner) close() { close(s.requests) }
 
 // startDetached executes this program again in a session of its own, so that it
 // outlives this process and its terminal.
@@ -108,12 +72,4 @@ func lockDir(dir string) (*os.File, error) {
 		owner = fmt.Sprintf("process %d", s.Owner.PID)
 	}
 	return nil, fmt.Errorf("directory %q: its devnet is run by %s", dir, owner)
-}
-
-// signalOf is the signal that ended a process, 0 when none did.
-func signalOf(state *os.ProcessState) syscall.Signal {
-	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return ws.Signal()
-	}
-	return 0
 }

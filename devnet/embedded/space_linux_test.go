@@ -3,13 +3,10 @@ package embedded
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-
-	"github.com/jepgo/jepgo/devnet"
 )
 
 // smallDisk is a file system of so many bytes.
@@ -37,53 +34,5 @@ func TestStartOnAFullDisk(t *testing.T) {
 	}
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "KiB left, expected at least") {
 		t.Errorf("got %v", err)
-	}
-}
-
-// TestDiskFillsUp: a node that waits for something learns that it never comes.
-func TestDiskFillsUp(t *testing.T) {
-	dir := smallDisk(t, "1m")
-	self, err := devnet.Lookup(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &node{Node: devnet.Node{Name: "n1", Log: filepath.Join(dir, "node.log")}}
-	p := &process{id: self, done: make(chan struct{})}
-	n.process.Store(p)
-	if err := os.WriteFile(n.Log, []byte("all is well\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.spent(dir, p); err != nil {
-		t.Fatalf("with room left: %v", err)
-	}
-	never := func(context.Context) error { return errors.New("not yet") }
-	fill(t, filepath.Join(dir, "filler"))
-	if err := n.poll(within(t), dir, "is not ready", never); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "last: not yet") {
-		t.Errorf("without room: %v", err)
-	}
-	if err := os.Remove(filepath.Join(dir, "filler")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(n.Log, []byte("all is well\nwrite /db/000002.log: no space left on device\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := n.poll(within(t), dir, "is not ready", never); !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "/db/000002.log") {
-		t.Errorf("by the log: %v", err)
-	}
-}
-
-// fill writes a file until nothing more fits.
-func fill(t *testing.T, path string) {
-	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for err == nil {
-		_, err = f.Write(make([]byte, 4096))
-	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		t.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/ask"
 )
 
 // Health is how the devnet of a directory is now, by observation.
@@ -81,11 +82,11 @@ func nodeStatus(ctx context.Context, node devnet.Node, process devnet.Identity) 
 	h.Alive = true
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	height, heightErr := askHeight(ctx, node.HTTP)
-	comet, cometErr := askComet(ctx, node)
+	height, heightErr := ask.Height(ctx, node.HTTP)
+	comet, cometErr := ask.Comet(ctx, node.Comet)
 	if err := errors.Join(heightErr, cometErr); err != nil {
 		h.Problem = err.Error()
 	}
-	h.Height, h.CatchingUp = height, comet.catchingUp
+	h.Height, h.CatchingUp = height, comet.CatchingUp
 	return h
 }

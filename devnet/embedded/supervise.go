@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/child"
 )
 
 // UpOptions describe the devnet to bring up. On a directory that holds one
@@ -84,7 +85,7 @@ func awaitReady(ctx context.Context, dir string, supervisor devnet.Identity) (*S
 		}
 		if !devnet.Alive(supervisor) {
 			return nil, fmt.Errorf("devnet supervisor %s ended while it started; the end of its log:\n%s",
-				supervisor, tail(filepath.Join(dir, supervisorFile), 0))
+				supervisor, child.Tail(filepath.Join(dir, supervisorFile), 0))
 		}
 		select {
 		case <-ctx.Done():
@@ -127,11 +128,11 @@ func startSupervisor(ctx context.Context, dir string) (*State, error) {
 		}
 		select {
 		case <-ended:
-			return nil, fmt.Errorf("devnet supervisor: %s; the end of %s:\n%s", cmd.ProcessState, path, tail(path, begin))
+			return nil, fmt.Errorf("devnet supervisor: %s; the end of %s:\n%s", cmd.ProcessState, path, child.Tail(path, begin))
 		case <-ctx.Done():
 			stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace+killGrace)
 			defer cancel()
-			return nil, errors.Join(fmt.Errorf("devnet in %q is not ready: %w; the end of %s:\n%s", dir, ctx.Err(), path, tail(path, begin)),
+			return nil, errors.Join(fmt.Errorf("devnet in %q is not ready: %w; the end of %s:\n%s", dir, ctx.Err(), path, child.Tail(path, begin)),
 				end(stop, id))
 		case <-tick.C:
 		}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 
+	"github.com/jepgo/jepgo/devnet/child"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/emulator"
@@ -41,7 +42,7 @@ type wires interface {
 }
 
 // newWires opens the links of a network that has its addresses.
-func newWires(mechanism string, names []string, subnet Subnet, seed uint64, spawn *spawner) (wires, error) {
+func newWires(mechanism string, names []string, subnet Subnet, seed uint64, spawn *child.Spawner) (wires, error) {
 	var w wires
 	var err error
 	switch mechanism {
@@ -70,11 +71,11 @@ func newWires(mechanism string, names []string, subnet Subnet, seed uint64, spaw
 type quarter struct {
 	names  []string
 	subnet Subnet
-	spawn  *spawner
+	spawn  *child.Spawner
 }
 
 func (q quarter) listen(i int) validator.Listen            { return q.subnet.listen(i) }
-func (q quarter) starter(string) func(cmd *exec.Cmd) error { return q.spawn.start }
+func (q quarter) starter(string) func(cmd *exec.Cmd) error { return q.spawn.Start }
 func (q quarter) reach(ctx context.Context, node, protocol string) (net.Conn, error) {
 	var d net.Dialer
 	return d.DialContext(ctx, "tcp", q.addr(node, protocol))

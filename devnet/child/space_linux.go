@@ -1,4 +1,4 @@
-package embedded
+package child
 
 import (
 	"fmt"
@@ -8,17 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const (
-	// startSpace is what a node writes in its first minute, with room to spare.
-	startSpace = 8 << 20
-	// leastSpace is when a file system counts as full: databases give up before the
-	// last block is gone.
-	leastSpace = 256 << 10
-)
+// leastSpace is when a file system counts as full: databases give up before the
+// last block is gone.
+const leastSpace = 256 << 10
 
-// enoughSpace returns an error that wraps syscall.ENOSPC when the file system of
+// EnoughSpace returns an error that wraps syscall.ENOSPC when the file system of
 // dir has less room than that.
-func enoughSpace(dir string, bytes uint64) error {
+func EnoughSpace(dir string, bytes uint64) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return fmt.Errorf("directory %q: %w", dir, err)
@@ -35,13 +31,14 @@ func enoughSpace(dir string, bytes uint64) error {
 // spent returns why the node cannot go on although its process lives: no space
 // left where the network is, or by what the node itself says in its log, as where
 // a quota ends.
-func (n *node) spent(dir string, p *process) error {
-	if err := enoughSpace(dir, leastSpace); err != nil {
-		return fmt.Errorf("node %s: %w", n.Name, err)
+func (g *Group) spent(name string, p *process) error {
+	if err := EnoughSpace(g.o.Dir, leastSpace); err != nil {
+		return fmt.Errorf("node %s: %w", name, err)
 	}
-	for line := range strings.Lines(tail(n.Log, p.log)) {
+	log := g.o.Log(name)
+	for line := range strings.Lines(Tail(log, p.log)) {
 		if strings.Contains(line, syscall.ENOSPC.Error()) || strings.Contains(line, syscall.EDQUOT.Error()) {
-			return fmt.Errorf("node %s: %w; %s says: %s", n.Name, syscall.ENOSPC, n.Log, strings.TrimSpace(line))
+			return fmt.Errorf("node %s: %w; %s says: %s", name, syscall.ENOSPC, log, strings.TrimSpace(line))
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/devnet/link/linktest"
 )
 
 // roundTrips measures datagrams that go there and back, one by one.
@@ -54,7 +55,7 @@ func mean(ds []time.Duration) time.Duration {
 // TestRoundTrip: what one direction is asked to delay, and no more, is added.
 func TestRoundTrip(t *testing.T) {
 	e := open(t, "a", "b")
-	out, in, err := packets(e, "a", "b")
+	out, in, err := linktest.Packets(e, "a", "b")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +95,7 @@ func TestSameSeedSameFate(t *testing.T) {
 	fate := func(from, to string, s link.Shape) []byte {
 		e := open(t, "a", "b")
 		defer e.Close()
-		out, in, err := packets(e, from, to)
+		out, in, err := linktest.Packets(e, from, to)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +169,7 @@ func TestUnshapedIsUntouched(t *testing.T) {
 
 // TestMany sets up many nodes and measures what they cost when nothing happens.
 func TestMany(t *testing.T) {
-	nothingLeft(t)
+	linktest.NothingLeft(t)
 	var names []string
 	for i := range 20 {
 		names = append(names, string(rune('a'+i)))
@@ -267,7 +268,7 @@ func BenchmarkStream(b *testing.B) {
 
 func BenchmarkRoundTrip(b *testing.B) {
 	e := open(b, "a", "b")
-	out, in, err := packets(e, "a", "b")
+	out, in, err := linktest.Packets(e, "a", "b")
 	if err != nil {
 		b.Fatal(err)
 	}

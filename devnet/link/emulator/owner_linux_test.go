@@ -20,6 +20,7 @@ import (
 
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/emulator"
+	"github.com/jepgo/jepgo/devnet/link/linktest"
 )
 
 // TestOwnerKilled: with the owner go its devices, its namespaces and the processes
@@ -209,7 +210,7 @@ func hostMain() int {
 // TestForward reaches a node's loopback from the host while every link is cut, and
 // survives those who come and go.
 func TestForward(t *testing.T) {
-	nothingLeft(t)
+	linktest.NothingLeft(t)
 	e := open(t, "a", "b")
 	for _, edge := range e.Edges() {
 		if err := e.Cut(edge); err != nil {
@@ -281,7 +282,7 @@ func dialHost(t *testing.T, at net.Addr) net.Conn {
 }
 
 func TestDial(t *testing.T) {
-	nothingLeft(t)
+	linktest.NothingLeft(t)
 	e := open(t, "a", "b")
 	if _, err := e.Dial(t.Context(), "a", e.Addr("b").String()+":1"); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("dial where nobody listens: %v", err)
@@ -308,7 +309,7 @@ func TestDial(t *testing.T) {
 // TestNodeDies: a process that ends, or takes its device away, breaks its own node
 // and nothing else.
 func TestNodeDies(t *testing.T) {
-	nothingLeft(t)
+	linktest.NothingLeft(t)
 	e := open(t, "a", "b", "c")
 	for range 2 { // a restart is under the same address
 		cmd, err := startNode(e, "b")

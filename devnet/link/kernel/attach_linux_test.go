@@ -18,6 +18,7 @@ import (
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/link/emulator"
 	"github.com/jepgo/jepgo/devnet/link/kernel"
+	"github.com/jepgo/jepgo/devnet/link/linktest"
 )
 
 // guests are two nodes in namespaces that other links made, of which the first
@@ -92,7 +93,7 @@ func comes(t *testing.T, c net.Conn, soon time.Duration) bool {
 }
 
 func TestAttach(t *testing.T) {
-	nothingLeft(t)
+	linktest.NothingLeft(t)
 	e, node := guests(t)
 	g, err := attach(node.Process.Pid)
 	if err != nil {
@@ -166,7 +167,7 @@ func TestAttach(t *testing.T) {
 }
 
 func TestAttachRefuses(t *testing.T) {
-	nothingLeft(t)
+	linktest.NothingLeft(t)
 	if _, err := attach(os.Getpid()); err == nil || !strings.Contains(err.Error(), "ours") {
 		t.Errorf("attached to ourselves: %v", err)
 	}

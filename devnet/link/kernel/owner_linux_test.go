@@ -17,6 +17,7 @@ import (
 
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/kernel"
+	"github.com/jepgo/jepgo/devnet/link/linktest"
 )
 
 // TestOwnerKilled: with the owner go its rules, rates, devices, namespaces and the
@@ -137,7 +138,7 @@ func zombie(pid int) bool {
 // TestCloseLeavesNothing: a process that outlives the links is alone in its
 // namespace, without a rule.
 func TestCloseLeavesNothing(t *testing.T) {
-	nothingLeft(t)
+	linktest.NothingLeft(t)
 	l := open(t, "a", "b")
 	cmd, err := startNode(l, "a")
 	if err != nil {

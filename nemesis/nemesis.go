@@ -1,18 +1,3 @@
-// Package nemesis breaks a network on purpose and takes every break back.
-//
-// A fault is four verbs and a proof: apply, probe that it bites, undo, verify
-// that it is undone. The exact undo is on disk, fsynced, before the fault is
-// applied (see Ledger), so that Heal can finish in another process whatever
-// ended this one. Every random choice comes from one *rand.Rand: the same seed
-// and the same nodes give the same faults on the same targets.
-//
-// Guarantees: a signal reaches only the very incarnation that it was meant for;
-// a fault that was not seen to bite is reported as one without evidence; a fault
-// whose undoing was not seen is reported as not undone; nothing is undone that
-// this ledger did not add. Bounds: one fault is in force at a time, and every
-// wait for a condition has a limit.
-//
-// It is not for judging: what a fault did to the chain is for the checkers.
 package nemesis
 
 import (

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jepgo/jepgo/devnet/link"
@@ -29,6 +30,8 @@ func swizzle(c *cut, side []string, _ partitionFault, rng *rand.Rand) Applicatio
 	}
 	return s
 }
+
+func (s *swizzling) brief() string { return s.kind + ": " + strings.Join(s.clog, " ") }
 
 func (s *swizzling) Value() history.Value {
 	return history.MapOf(append(s.parts(),

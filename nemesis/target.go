@@ -232,15 +232,11 @@ func steps(kind string, vs []victim) []Step {
 	return ss
 }
 
-// brief names the targets of an application for a line of the log.
+// brief names the targets of an application for a line of the log, in its own
+// words where it has any.
 func brief(app Application) string {
-	switch a := app.(type) {
-	case *cut:
+	if a, ok := app.(interface{ brief() string }); ok {
 		return a.brief()
-	case *flapping:
-		return a.brief()
-	case *swizzling:
-		return a.kind + ": " + strings.Join(a.clog, " ")
 	}
 	v := app.Value()
 	if nodes := nodesOf(v); len(nodes) > 0 {

@@ -59,6 +59,7 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 		{"a head without end", results(farAway), true},
 	} {
 		t.Run(lie.name, func(t *testing.T) {
+			t.Parallel() // it mostly waits for what does not come
 			server := httptest.NewServer(lie.handler)
 			defer server.Close()
 			c, err := client.Dial(t.Context(), "n1", server.URL)

@@ -27,6 +27,12 @@ func requests(ops []history.Op) []history.Op {
 // triggered runs faults with triggers on a chain of four real processes.
 func triggered(t *testing.T, faults string, limit time.Duration, change func(o *Options, c *clockwork)) (Outcome, []history.Op, *clockwork) {
 	t.Helper()
+	return triggeredUntil(t, faults, 0, limit, change)
+}
+
+// triggeredUntil ends when so many faults are undone.
+func triggeredUntil(t *testing.T, faults string, enough int, limit time.Duration, change func(o *Options, c *clockwork)) (Outcome, []history.Op, *clockwork) {
+	t.Helper()
 	n, _, _ := testNet(t, 4)
 	r := &rec{}
 	o := options(t, n, "none", 1, r)
@@ -42,6 +48,7 @@ func triggered(t *testing.T, faults string, limit time.Duration, change func(o *
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
+	r.seen = after(enough, cancel)
 	out, err := Run(ctx, o)
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +57,18 @@ func triggered(t *testing.T, faults string, limit time.Duration, change func(o *
 		t.Errorf("left on the ledger: %v", o.Ledger.Pending())
 	}
 	return out, r.ops, chain
+}
+
+// after calls enough when so many faults are undone.
+func after(faults int, enough func()) func(history.Op) error {
+	return func(op history.Op) error {
+		if _, starts, known := entryOf(op.F); known && !starts && measured(op) {
+			if faults--; faults == 0 {
+				enough()
+			}
+		}
+		return nil
+	}
 }
 
 const whole = 20 * time.Second // longer than any of these runs, which end by themselves
@@ -191,7 +210,7 @@ func TestTriggerByMetric(t *testing.T) {
 
 func TestTriggerByTime(t *testing.T) {
 	t.Parallel()
-	out, ops, _ := triggered(t, "pause:n1@every=300ms+1ms,pause:n2@time=200ms+1ms", 1500*time.Millisecond, nil)
+	out, ops, _ := triggeredUntil(t, "pause:n1@every=300ms+1ms,pause:n2@time=200ms+1ms", 3, time.Minute, nil)
 	if out.Faults < 3 || out.NotInjected > 0 || out.WithoutEvidence > 0 {
 		t.Fatalf("outcome %+v", out)
 	}
@@ -235,11 +254,13 @@ func TestReplay(t *testing.T) {
 	play := func(name string, prepare func(o Options) Options) ([]history.Op, *Schedule) {
 		r := &rec{}
 		o := options(t, n, "none", uint64(len(name)), r)
-		o.Net.Chain = newClockwork(n.Nodes, 20*time.Millisecond)
+		chain := newClockwork(n.Nodes, 20*time.Millisecond)
+		o.Net.Chain, o.Net.Proposers = chain, chain
 		o.Schedule = filepath.Join(dir, name+".json")
 		o = prepare(o)
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
+		r.seen = after(4, cancel)
 		out, err := Run(ctx, o)
 		if err != nil || out.WithoutEvidence+out.NotUndone+out.NotInjected > 0 {
 			t.Fatalf("%s: outcome %+v, %v", name, out, err)

@@ -23,7 +23,9 @@ type claim struct {
 }
 
 // all lists the claims by workload. To add one, add it here.
-func all() []claim { return []claim{head(), register()} }
+func all() []claim {
+	return []claim{head(), register(), counter(), set(), bank(), appends(), logs(), transfer(), callAt()}
+}
 
 // Workloads lists the names of the workloads that something is claimed of.
 func Workloads() []string {

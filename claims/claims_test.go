@@ -47,7 +47,7 @@ func TestCheckersNameWhatIsWrong(t *testing.T) {
 		want []string
 	}{
 		{checker.TestInfo{Profile: "pow", Workloads: Workloads()}, []string{`"pow"`, "bft", "pos", "longest-chain"}},
-		{checker.TestInfo{Profile: "bft", Workloads: []string{"bank"}}, []string{`"bank"`, "register", "head"}},
+		{checker.TestInfo{Profile: "bft", Workloads: []string{"casino"}}, []string{`"casino"`, "register", "head"}},
 		{checker.TestInfo{Profile: "bft"}, []string{"register", "head"}},
 	} {
 		_, _, err := Checkers(test.info)

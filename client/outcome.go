@@ -138,7 +138,7 @@ var prunedPhrases = []string{
 
 // absentPhrases are nodes' words for a block or tag that they do not have.
 var absentPhrases = []string{
-	"finalized block not found", "safe block not found", "block not found", "header not found", "unknown block",
+	"finalized block not found", "safe block not found", "block not found", "header not found", "header for hash not found", "unknown block",
 	"could not find block", "unsupported tag", "unsupported block", "not supported", "unknown tag", "invalid tag",
 	"invalid block tag", "invalid block number", "hex string without 0x prefix", "no finalized", "no safe block",
 }

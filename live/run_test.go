@@ -80,3 +80,21 @@ func TestBugs(t *testing.T) {
 		}
 	}
 }
+
+// TestWorkloadsTogether runs every workload at once under faults: no alarm, and
+// every checker compares something.
+func TestWorkloadsTogether(t *testing.T) {
+	dir := t.TempDir()
+	r := jepgo(t, dir, "test", "--workload", "all", "--nemesis", "partition,kill,pause", "--time", (3 * *length).String(),
+		"--nemesis-interval", "4s", "--seed", "1")
+	if r.status != 0 {
+		t.Fatalf("want a valid run: %s", r)
+	}
+	j := latest(t, dir)
+	for name, c := range j.Checkers {
+		if c.Valid != true || c.Facts == 0 {
+			t.Errorf("checker %s: valid %v, %d facts: %s", name, c.Valid, c.Facts, c.Reason)
+		}
+	}
+	clean(t, dir)
+}

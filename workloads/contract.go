@@ -24,7 +24,7 @@ var artifacts embed.FS
 
 const (
 	deployGas = 1_500_000 // a third of it is used before Amsterdam
-	callGas   = 200_000   // a first write takes about 50,000
+	callGas   = 400_000   // two words that were nothing before take about 50,000, with Amsterdam four times as much
 )
 
 // contract is one of our contracts at its address.
@@ -34,6 +34,7 @@ type contract struct {
 	code    []byte // creation code
 	address common.Address
 	height  uint64 // of the block that holds the deployment
+	block   common.Hash
 }
 
 // loadContract reads the artifact of that name, which is that of its source:
@@ -79,7 +80,7 @@ func deployed(ctx context.Context, env Env, name string, args ...any) (*contract
 	if r.Receipt.Contract == nil {
 		return nil, fmt.Errorf("contract %s: receipt of %s from node %s names no contract", name, r.Tx, via.Name())
 	}
-	c.address, c.height = *r.Receipt.Contract, r.Receipt.Number
+	c.address, c.height, c.block = *r.Receipt.Contract, r.Receipt.Number, r.Receipt.BlockHash
 	for _, n := range env.Nodes {
 		if err := c.awaitCode(ctx, n); err != nil {
 			return nil, err
@@ -245,31 +246,12 @@ func (e noContract) Error() string { return "contract is not there yet at " + e.
 // unsigned is a number as contracts take it.
 func unsigned(n int64) *big.Int { return big.NewInt(n) }
 
-// numberOf renders a number of a contract.
-func numberOf(v any) (history.Value, bool) {
-	switch n := v.(type) {
-	case *big.Int:
-		return history.BigOf(n), true
-	case uint32:
-		return history.Int(int64(n)), true
+// small renders the small numbers that a contract lists.
+func small(v any) history.Value {
+	list, _ := v.([]uint32) // as its ABI says
+	out := make([]history.Value, len(list))
+	for i, n := range list {
+		out[i] = history.Int(int64(n))
 	}
-	return history.Value{}, false
-}
-
-// numbersOf renders a list of numbers of a contract.
-func numbersOf(v any) (history.Value, bool) {
-	var out []history.Value
-	switch list := v.(type) {
-	case []uint32:
-		for _, n := range list {
-			out = append(out, history.Int(int64(n)))
-		}
-	case []*big.Int:
-		for _, n := range list {
-			out = append(out, history.BigOf(n))
-		}
-	default:
-		return history.Value{}, false
-	}
-	return history.Vec(out...), true
+	return history.Vec(out...)
 }

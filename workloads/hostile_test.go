@@ -1,6 +1,7 @@
 package workloads
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -68,7 +69,7 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 			}
 			defer c.Close()
 			accounts := client.NewAccounts(lie.name)
-			accounts.Addresses(20)
+			accounts.Addresses(400)
 			env := Env{
 				Nodes: []*client.Client{c}, Accounts: accounts, Rand: rand.New(rand.NewPCG(1, 1)), Book: NewBook(), Concurrency: 1, OpTimeout: 100 * time.Millisecond,
 				Fees: client.Fees{ChainID: common.Big1, Tip: common.Big1, Cap: common.Big2},
@@ -84,7 +85,7 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 			}
 			threads = append(threads, env.Book.Walk(env.Nodes, env.OpTimeout)...)
 			for _, thread := range threads {
-				for range 20 {
+				for range 60 {
 					o, ok := thread.Next()
 					if !ok {
 						break
@@ -92,7 +93,7 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 					done := thread.Invoke(t.Context(), o)
 					want := history.Fail
 					switch o.F {
-					case "write", "cas", "read":
+					case "write", "cas", "read", "inc", "add", "move", "txn", "emit", "put", "pay":
 						want = history.Info
 						if nonce, ok := done.Lookup(nonceKey); !ok || nonce.IsNil() {
 							t.Errorf("%s in doubt has no :nonce", o.F)
@@ -108,6 +109,13 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 					if done.Type == history.Info && thread.Crash() != nil {
 						break
 					}
+				}
+			}
+			for i, w := range instances {
+				if s, ok := w.(Shared); ok != All()[i].Submits {
+					t.Errorf("%s submits: %v, and is shared: %v", All()[i].Name, All()[i].Submits, ok)
+				} else if ok {
+					invokeOdd(t, s, &Sender{env: env, node: c})
 				}
 			}
 			for _, thread := range threads[mains:] {
@@ -131,8 +139,47 @@ func lied(t *testing.T, env Env) []Instance {
 		c.address = common.Address{address}
 		return c
 	}
+	deployer, err := env.Accounts.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Deployer = deployer
 	r := &registers{env: env, contract: at("Register", 1), keys: newKeys(1)}
 	r.keys.strong(env.Rand)
+	logs, past := at("Log", 2), at("CallAt", 3)
+	pay := newPayments(env)
+	out := []Instance{
+		&heads{env: env}, r,
+		&counting{env: env, contract: at("Counter", 4)}, &sets{env: env, contract: at("Set", 5)}, &banking{env: env, contract: at("Bank", 6)},
+		newLists(env, at("Append", 7)), &logging{env: env, contract: logs, places: newPlaces(logs)}, pay,
+		&pastCalls{env: env, contract: past, places: newPlaces(past)},
+	}
+	if len(out) != len(All()) {
+		t.Errorf("%d workloads are lied to, there are %d", len(out), len(All()))
+	}
 	env.Book.Add(r.contract.address, 0, r.decode)
-	return []Instance{r, &heads{env: env}}
+	for _, to := range pay.payees {
+		env.Book.Add(to, 0, pay.decode)
+	}
+	return out
+}
+
+// invokeOdd performs operations whose values are none of the workload's.
+func invokeOdd(t *testing.T, w Shared, s *Sender) {
+	t.Helper()
+	for _, wl := range All() {
+		for _, f := range wl.Ops {
+			for _, v := range []history.Value{{}, history.Int(-1), history.Text("x"), history.Vec(), history.Vec(history.Int(1)), history.MapOf(), history.Vec(history.Text("x"), history.Text("y"))} {
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+				done := w.Invoke(ctx, s, history.Op{F: f, Value: v})
+				cancel()
+				if done.Type == history.OK {
+					t.Errorf("%s of %s is ok", f, v)
+				}
+				if done.Type == history.Info && s.crash() != nil {
+					t.Fatal("accounts are used up")
+				}
+			}
+		}
+	}
 }

@@ -148,18 +148,23 @@ func count(h *history.History, f string, typ history.Type) int {
 	return n
 }
 
-// Both workloads on a real EVM: everything succeeds, and every checker that the
+// All workloads on a real EVM: everything succeeds, and every checker that the
 // registry calls fair finds it valid.
 func TestWorkloadsOnARealChain(t *testing.T) {
-	env, chain := testbed(t, "bft", chaintest.Options{Final: true}, 40)
+	env, chain := testbed(t, "bft", chaintest.Options{Final: true}, 60)
+	env.Concurrency = 16
 	chain.Mine(t.Context(), t, 50*time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var instances []Instance
+	var names []history.Value
+	for _, w := range All() {
+		names = append(names, history.Keyword(w.Name))
+	}
 	var r recorder
 	r.note("test", history.MapOf(
 		history.Keyword("profile"), history.Keyword("bft"),
-		history.Keyword("workloads"), history.Vec(history.Keyword("register"), history.Keyword("head")),
+		history.Keyword("workloads"), history.Vec(names...),
 		history.Keyword("nodes"), history.Vec(history.Text("n1"), history.Text("n2")),
 		history.Keyword("nemesis"), history.Vec(), history.Keyword("processes"), history.Int(12)))
 	for _, w := range All() {
@@ -175,16 +180,21 @@ func TestWorkloadsOnARealChain(t *testing.T) {
 	r.finish(ctx, t, env, instances...)
 
 	h := &r.h
-	for _, f := range []string{"write", "cas", "read", "peek", "head", "block", "txs"} {
+	fs := []string{"txs"}
+	for _, w := range All() {
+		fs = append(fs, w.Ops...)
+	}
+	for _, f := range fs {
 		t.Logf("%-6s ok %d fail %d info %d", f, count(h, f, history.OK), count(h, f, history.Fail), count(h, f, history.Info))
 		if count(h, f, history.OK) < 5 {
 			t.Errorf("%s succeeded %d times", f, count(h, f, history.OK))
 		}
-		if count(h, f, history.Info) > 0 || (f != "cas" && count(h, f, history.Fail) > 0) {
+		if count(h, f, history.Info) > 0 || (f != "cas" && f != "move" && count(h, f, history.Fail) > 0) {
 			t.Errorf("%s failed on a healthy chain", f)
 		}
 	}
 	checkPlaces(t, h)
+	checkEntries(t, h)
 	info, ok := checker.ReadTest(h)
 	if !ok {
 		t.Fatal("history has no :test op")
@@ -226,14 +236,58 @@ func checkPlaces(t *testing.T, h *history.History) {
 			continue
 		}
 		keys := []string{history.HeightKey, history.HashKey}
-		if op.F == "write" || op.F == "cas" || op.F == "read" {
-			keys = append(keys, history.TxKey)
+		if isStrong(op.F) {
+			keys = append(keys, history.TxKey, fromKey, nonceKey)
+		}
+		if op.F == "emit" {
+			keys = append(keys, logKey)
 		}
 		for _, k := range keys {
 			if _, ok := op.Lookup(k); !ok {
 				t.Errorf("%s has no :%s", op.F, k)
 				return
 			}
+		}
+	}
+}
+
+// isStrong reports whether an operation is a transaction.
+func isStrong(f string) bool {
+	return slices.Contains([]string{"write", "cas", "read", "inc", "add", "move", "txn", "emit", "put", "pay"}, f)
+}
+
+// checkEntries wants each acknowledged transaction in the walk, told as its op is.
+func checkEntries(t *testing.T, h *history.History) {
+	told := make(map[string][]history.Value)
+	for _, op := range h.Ops {
+		if list, ok := op.Value.Field("ops"); ok && op.F == "txs" {
+			for _, e := range list.Elems() {
+				told[e.Elems()[0].Text()] = e.Elems()
+			}
+		}
+	}
+	wrong := 0
+	for _, op := range h.Ops {
+		tx, _ := op.Lookup(history.TxKey)
+		if op.Type != history.OK || tx.IsNil() {
+			continue
+		}
+		parts := told[tx.Text()]
+		if len(parts) < 4 {
+			t.Errorf("%s %s is in no block", op.F, op.Value)
+			wrong++
+		} else {
+			value := parts[2]
+			if len(parts) == 5 {
+				value = history.Vec(parts[2], parts[3])
+			}
+			if parts[1].Text() != op.F || !value.Equal(op.Value) || parts[len(parts)-1].Text() != "ok" {
+				t.Errorf("%s %s is told as %v", op.F, op.Value, parts)
+				wrong++
+			}
+		}
+		if wrong > 5 {
+			return
 		}
 	}
 }

@@ -17,7 +17,9 @@ import (
 
 // All lists the workloads by name. To add one, add it here.
 func All() []Workload {
-	return []Workload{head(), register()}
+	return []Workload{
+		head(), register(), counter(), set(), bank(), appendWorkload(), logWorkload(), transfer(), callAt(),
+	}
 }
 
 // Default names the workloads that a test runs when none is asked for.

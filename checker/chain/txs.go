@@ -15,7 +15,7 @@ const (
 	listModel
 	bankModel
 	putModel
-	eventModel
+	eventModel // no state: events, and native payments
 	models
 )
 
@@ -34,7 +34,7 @@ func modelOf(o op) model {
 		return bankModel
 	case opPut, opCallAt:
 		return putModel
-	case opEmit:
+	case opEmit, opPay:
 		return eventModel
 	}
 	return noModel
@@ -173,7 +173,7 @@ func (l *ledger) readTx(f op, v history.View) (t tx, ok bool) {
 		} else {
 			ok = false
 		}
-	case opEmit:
+	case opEmit, opPay:
 		ok = true
 	}
 	t.value = l.r.value(v)

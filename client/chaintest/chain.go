@@ -17,10 +17,12 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/eth"
 	"github.com/ethereum/go-ethereum/eth/ethconfig"
+	"github.com/ethereum/go-ethereum/eth/filters"
 	"github.com/ethereum/go-ethereum/miner"
 	"github.com/ethereum/go-ethereum/node"
 	"github.com/ethereum/go-ethereum/p2p"
 	"github.com/ethereum/go-ethereum/params"
+	"github.com/ethereum/go-ethereum/rpc"
 )
 
 // Options are the properties of a chain. The zero value is a chain whose
@@ -80,6 +82,8 @@ func Start(t testing.TB, o Options) *Chain {
 	if err != nil {
 		t.Fatalf("eth: %v", err)
 	}
+	logs := filters.NewFilterSystem(backend.APIBackend, filters.Config{})
+	stack.RegisterAPIs([]rpc.API{{Namespace: "eth", Service: filters.NewFilterAPI(logs)}})
 	if err := stack.Start(); err != nil {
 		t.Fatalf("node: %v", err)
 	}

@@ -133,7 +133,7 @@ func TestTimesErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"kill@op=5":           `nemesis "kill@op=5": trigger "op=5": nobody counts the clients' operations here`,
 		"kill@metric=a>1":     `trigger "metric=a>1": this network does not tell its nodes' Prometheus endpoints`,
-		"kill@epoch=32":       `trigger "epoch=32": this network does not tell its heights and proposers`,
+		"kill@epoch=32":       `trigger "epoch=32": this network does not tell its heights`,
 		"kill+5blocks":        `nemesis "kill+5blocks": length "5blocks": this network does not tell`,
 		"kill@time=3s+5s":     "",
 		"pause,kill@every=3s": "",

@@ -70,22 +70,26 @@ func Streams(info checker.TestInfo) (fair []checker.Stream, notClaimed []string,
 	}
 	r := chain.NewReader()
 	fair = []checker.Stream{checker.StatsStream(checker.Floor{}), checker.NemesisFaultsStream(), checker.ConvergeStream()}
+	add := func(streams ...checker.Stream) {
+		for _, one := range streams {
+			if !slices.ContainsFunc(fair, func(other checker.Stream) bool { return other.Name() == one.Name() }) {
+				fair = append(fair, one)
+			}
+		}
+	}
 	for _, name := range info.Workloads {
 		i := slices.IndexFunc(all(), func(c claim) bool { return c.workload == name })
 		if i < 0 {
 			return nil, nil, fmt.Errorf("workload %q does not exist, want one of %s", name, strings.Join(Workloads(), ", "))
 		}
 		c := all()[i]
-		for _, one := range c.streams(p, r) {
-			if !slices.ContainsFunc(fair, func(other checker.Stream) bool { return other.Name() == one.Name() }) {
-				fair = append(fair, one)
-			}
-		}
+		add(c.streams(p, r)...)
 		for _, s := range c.notClaimed(p) {
 			if !slices.Contains(notClaimed, s) {
 				notClaimed = append(notClaimed, s)
 			}
 		}
 	}
+	add(feeds(info.Workloads, p, info, r)...)
 	return fair, notClaimed, nil
 }

@@ -35,6 +35,7 @@ type Options struct {
 	Crash     float64  // share of operations that end in doubt, half of them done
 	Fail      float64  // share of operations that fail, and are not done
 	Plant     []string // anomalies, see Anomalies
+	Reorg     float64  // chain: share of blocks that take back one or two before them
 	Seed      uint64
 }
 
@@ -97,7 +98,8 @@ const (
 )
 
 func workloads() []workload {
-	return append(transactions(), objects()...)
+	list := append(transactions(), objects()...)
+	return append(list, workload{name: "chain", doc: "nodes of one chain: heads, bodies, receipts, logs, calls and final reads", faults: chainFaults})
 }
 
 // Workloads lists the workloads.
@@ -183,7 +185,7 @@ func (o *Options) Check() error {
 	if o.Values < 0 {
 		return fmt.Errorf("values %d: want a number of zero or more", o.Values)
 	}
-	if o.Reads < 0 || o.Reads > 1 || o.Crash < 0 || o.Fail < 0 || o.Crash+o.Fail > 1 {
+	if o.Reads < 0 || o.Reads > 1 || o.Crash < 0 || o.Fail < 0 || o.Reorg < 0 || o.Reorg > 1 || o.Crash+o.Fail > 1 {
 		return fmt.Errorf("shares of reads %g, crashes %g and failures %g: want each from 0 to 1, and the last two together", o.Reads, o.Crash, o.Fail)
 	}
 	return nil
@@ -207,6 +209,12 @@ func Write(ctx context.Context, w io.Writer, o Options) error {
 	i := slices.IndexFunc(workloads(), func(w workload) bool { return w.name == o.Workload })
 	kind := workloads()[i]
 	out := &journal{w: bufio.NewWriterSize(w, 1<<20)}
+	if kind.begin == nil {
+		if err := writeChain(ctx, &o, r, out); err != nil {
+			return err
+		}
+		return out.w.Flush()
+	}
 	run := &simulation{o: &o, r: r, out: out, system: kind.begin(&o, r)}
 	if kind.plants != nil {
 		for _, s := range kind.plants() {

@@ -61,10 +61,10 @@ func TestEveryWorkload(t *testing.T) {
 				}
 			}
 			last := invoked - o.Ops // of those that look at the end
-			if last < 0 || last > 0 && name != "queue" && name != "set" {
+			if last < 0 || last > 0 && name != "queue" && name != "set" && name != "chain" {
 				t.Errorf("%s: %d invocations, want %d", name, invoked, o.Ops)
 			}
-			if o.Crash > 0 && (crashed < 100 || crashed > 300 || failed < 100) {
+			if o.Crash > 0 && name != "chain" && (crashed < 100 || crashed > 300 || failed < 100) {
 				t.Errorf("%s: %d in doubt, %d failed of %d", name, crashed, failed, invoked)
 			}
 			if o.Crash == 0 && crashed > 0 {

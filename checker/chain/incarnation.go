@@ -13,7 +13,7 @@ func (r *Reader) ended(e *history.Event) {
 	switch {
 	case e.F == "exit" && e.Process == history.Runner():
 		if node, ok := e.Value.Field("node"); ok {
-			r.end(node, e.Position)
+			r.dies(node, e.Position)
 		}
 	case e.F == "kill" && e.Process == history.Nemesis():
 		if _, outcome := e.Value.Field("targets"); outcome {
@@ -29,18 +29,18 @@ func (r *Reader) ended(e *history.Event) {
 		switch targets.Kind() {
 		case history.Vector, history.List, history.Set:
 			for node := range targets.Elems() {
-				r.end(node, e.Position)
+				r.dies(node, e.Position)
 			}
 		default:
-			r.end(targets, e.Position)
+			r.dies(targets, e.Position)
 		}
 	}
 }
 
-func (r *Reader) end(node history.View, at int) {
+func (r *Reader) dies(node history.View, at int) {
 	if name := node.Bytes(); len(name) > 0 {
 		n := r.node(name)
-		r.ends[n] = append(r.ends[n], int32(at))
+		r.died[n] = append(r.died[n], int32(at))
 	}
 }
 
@@ -50,7 +50,7 @@ func (r *Reader) endedBetween(node int32, from, to int) (at int, ok bool) {
 	if node < 0 {
 		return 0, false
 	}
-	ends := r.ends[node]
+	ends := r.died[node]
 	i, _ := slices.BinarySearch(ends, int32(from))
 	if i < len(ends) && int(ends[i]) < to {
 		return int(ends[i]), true

@@ -115,7 +115,13 @@ func (l *ledger) settle() {
 		l.order = append(l.order, b)
 	}
 	slices.SortFunc(l.order, func(a, b *block) int {
-		return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.op, b.op), cmp.Compare(l.r.say(a.h), l.r.say(b.h)))
+		if c := cmp.Compare(a.n, b.n); c != 0 {
+			return c
+		}
+		if c := cmp.Compare(a.op, b.op); c != 0 {
+			return c
+		}
+		return cmp.Compare(l.r.say(a.h), l.r.say(b.h))
 	})
 	if l.first < 0 && len(l.order) > 0 {
 		l.first = l.order[0].n // a history of completions only

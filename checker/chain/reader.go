@@ -14,11 +14,12 @@ import (
 type Reader struct {
 	names
 	tree
+	book
 	now item // of the last event
 
 	nodeNames []string
 	asked     map[string]int32 // node → number
-	ends      [][]int32        // node → positions at which its process ended
+	died      [][]int32        // node → positions at which its process ended
 	spoken    []bool           // node → a client asked it
 	lastNode  int32
 	open      openOps
@@ -28,6 +29,7 @@ type Reader struct {
 	phase     phase
 	phases    []mark // where each began
 	ops       int    // of the history so far
+	finalTip  int32  // the highest block that was shown in the phase of final reads, -1 for none
 }
 
 // mark is where something in the history is.
@@ -49,7 +51,7 @@ const (
 
 // NewReader begins a pass.
 func NewReader() *Reader {
-	return &Reader{names: newNames(), now: item{at: -1}, asked: make(map[string]int32), lastNode: -1}
+	return &Reader{names: newNames(), now: item{at: -1}, asked: make(map[string]int32), lastNode: -1, finalTip: -1}
 }
 
 // item is what an event says.
@@ -85,6 +87,8 @@ type item struct {
 	isHead    bool
 	block     told // of :block, :txs, :body
 	isBlock   bool
+	body      repeated
+	receipt   repeated
 	sightings []sighting
 }
 
@@ -121,8 +125,14 @@ func (r *Reader) take(e *history.Event) *item {
 	it.completes = true
 	r.decode(it)
 	for i := range it.sightings {
-		r.add(&it.sightings[i])
+		s := &it.sightings[i]
+		r.add(s)
+		if r.phase >= finalPhase && it.typ == history.OK && (it.f == opHead || it.f == opBlock || it.f == opBody || it.f == opTxs) &&
+			(r.finalTip < 0 || s.n > r.blocks[r.finalTip].n) {
+			r.finalTip = s.block
+		}
 	}
+	r.note(it)
 	return it
 }
 
@@ -211,7 +221,7 @@ func (r *Reader) node(name []byte) int32 {
 		n = int32(len(r.nodeNames))
 		r.asked[string(name)] = n
 		r.nodeNames = append(r.nodeNames, string(name))
-		r.ends = append(r.ends, nil)
+		r.died = append(r.died, nil)
 		r.spoken = append(r.spoken, false)
 	}
 	r.lastNode = n

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -203,7 +204,7 @@ func TestLimits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if testing.Short() || !*slow && (tt.name == "values" || tt.name == "space in an op") {
+			if testing.Short() || !*slow && (slices.Contains([]string{"values", "keys", "space in an op"}, tt.name)) {
 				t.Skip("SKIPPED: takes long: run it with -slow")
 			}
 			_, err := ReadAll(tt.source(), EDN())

@@ -53,7 +53,12 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 		{"html", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html></html>") }, false},
 		{"truncated", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `[{"jsonrpc":"2.0","id":1,"res`) }, false},
 		{"unavailable", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, false},
+		{"slow down", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, false},
 		{"null", results("null"), false},
+		{"list of nulls", results("[null,null,null]"), false},
+		{"empty list", results("[]"), false}, // these are the logs of a block, for all we know
+		{"log without its place", results(`[{"address":"0x0200000000000000000000000000000000000000","topics":[],"data":"0x"}]`), false},
+		{"wrong types", results(`{"number":12,"hash":true,"parentHash":[],"transactions":"0x","status":[],"logs":7}`), false},
 		{"empty object", results("{}"), false},
 		{"empty bytes", results(`"0x"`), false},
 		{"long bytes", results(`"0x` + strings.Repeat("ff", 96) + `"`), false},
@@ -97,6 +102,10 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 						want = history.Info
 						if nonce, ok := done.Lookup(nonceKey); !ok || nonce.IsNil() {
 							t.Errorf("%s in doubt has no :nonce", o.F)
+						}
+					case "logs":
+						if _, byHash := o.Value.Field("at"); byHash && lie.name == "empty list" {
+							want = history.OK
 						}
 					case "head":
 						if lie.heads {

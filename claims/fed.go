@@ -13,6 +13,11 @@ func fed() []feed {
 	return []feed{
 		{[][]string{{"block"}, {"head"}}, func(r *chain.Reader, o chain.Options) checker.Stream { return r.Fork(o.FinalTag) }},
 		{[][]string{{"block"}, {"head"}, {"register"}, {"counter"}, {"set"}, {"bank"}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.StateAgree() }},
+		{[][]string{{"head"}}, func(r *chain.Reader, o chain.Options) checker.Stream { return r.ReorgDepth(o) }},
+		{[][]string{{"head"}}, func(r *chain.Reader, o chain.Options) checker.Stream { return r.HeadRegress(o) }},
+		{[][]string{{"head"}, {"block"}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.ChainTime() }},
+		{[][]string{{"sub"}}, func(r *chain.Reader, o chain.Options) checker.Stream { return r.Sub(o) }},
+		{[][]string{{"consensus"}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.Equivocation() }},
 		{[][]string{{"call-at"}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.CallAt() }},
 		{[][]string{{"receipt"}, {"block"}, {"log"}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.Immutable() }},
 		{with("block", "receipt", "transfer", "bank", "register", "counter", "set", "append", "log", "call-at"), func(r *chain.Reader, o chain.Options) checker.Stream { return r.Index(o) }},
@@ -45,6 +50,7 @@ func feeds(workloads []string, p Profile, info checker.TestInfo, r *chain.Reader
 	if info.Bounds.Known {
 		o.Depth = info.Bounds.ReorgDepth
 	}
+	o.Odd = p.FinalTag != latest && !info.Bounds.Known
 	ran := func(name string) bool { return slices.Contains(workloads, name) }
 	for _, f := range fed() {
 		if slices.ContainsFunc(f.by, func(list []string) bool { return !slices.ContainsFunc(list, func(n string) bool { return !ran(n) }) }) {

@@ -63,6 +63,20 @@ func TestFixtures(t *testing.T) {
 		{"exactly-once-ok.edn", ExactlyOnce(Options{FinalTag: "latest"}), checker.Valid, "3 effects", nil},
 		{"transaction-twice-bad.edn", ExactlyOnce(Options{}), checker.Invalid, "transaction 0xt1 is in block 6 0xa6 at position 0 (n2, op 3) and again in block 7 0xa7 at position 0 (n2, op 4) of one chain.", []int{3, 4}},
 		{"counter-bounds-bad.edn", ExactlyOnce(Options{FinalTag: "latest"}), checker.Invalid, "n2 counts 8 in the end (op 5), but the :inc that were acknowledged sum up to 3, and with those in doubt to 5 (the last is op 1): some took effect twice.", []int{1, 5}},
+		{"pos-reorg-ok.edn", ReorgDepth(Options{Depth: 1}), checker.Valid, "n1's head left 1 block behind: from 3 0xa3 (op 2) to 4 0xb4 (op 6)", nil},
+		{"pos-reorg-ok.edn", ReorgDepth(Options{}), checker.Invalid, "n1's head left 1 block behind: from 3 0xa3 (op 2) to 4 0xb4 (op 6). Reorganisations of at most 0 blocks are expected here.", []int{2, 6}},
+		{"head-fell-ok.edn", HeadRegress(Options{}), checker.Valid, "n1's head fell by 2 blocks, from 9 0xa9 (op 0) to 7 0xa7 (op 2), over the end of its process (op 1)", nil},
+		{"head-fell-bad.edn", HeadRegress(Options{}), checker.Invalid, "n1's head fell by 2 blocks, from 9 0xa9 (op 0) to 7 0xa7 (op 2), though it ran all the time.", []int{0, 2}},
+		{"head-fell-bad.edn", HeadRegress(Options{Depth: 2}), checker.Valid, "1 fall", nil},
+		{"chain-time-ok.edn", ChainTime(), checker.Valid, "1 block", nil},
+		{"chain-time-bad.edn", ChainTime(), checker.Invalid, "block 7 0xa7 has timestamp 13 (op 1), before that of its parent 0xa6, 14 (op 0).", []int{0, 1}},
+		{"sub-ok.edn", Sub(Options{}), checker.Valid, "3 heads and 3 logs announced", nil},
+		{"sub-removed-bad.edn", Sub(Options{}), checker.Invalid, "n1 announced log 0 of block 6 0xb6 (op 2) and never that it was removed, though the chain has 0xa6 there", []int{0, 2}},
+		{"sub-chain-bad.edn", Sub(Options{}), checker.Invalid, "n1 announced block 0xa7 with the parent 0xb6 (op 1), which is 0xa6 elsewhere (op 0).", []int{0, 1}},
+		{"equivocation-ok.edn", Equivocation(), checker.Valid, "3 votes of 2 validators on 2 heights", nil},
+		{"equivocation-bad.edn", Equivocation(), checker.Invalid, "height 5 is committed with block AA on n1 (op 0) and with BB on n2 (op 1).", []int{0, 1}},
+		{"crash-log-ok.edn", CrashLog(), checker.Valid, "no line of alarm in the logs of 2 nodes", nil},
+		{"crash-log-bad.edn", CrashLog(), checker.Invalid, "the log of n2 says at n2/node.log:7: panic: nil map (op 1).", []int{1}},
 	} {
 		t.Run(test.file+"/"+test.c.Name(), func(t *testing.T) {
 			h, err := history.ReadFile(filepath.Join("testdata", test.file))

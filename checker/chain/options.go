@@ -14,6 +14,8 @@ type Options struct {
 	// Depth is how many blocks of the head a reorganisation may take back; 0 where
 	// none may. What lies deeper below the head counts as settled.
 	Depth int64
+	// Odd: a reorganisation beyond Depth is a warning, for Depth is a guess.
+	Odd bool
 	// BlockTime is how long a block takes, 0 for what the history shows.
 	BlockTime time.Duration
 }
@@ -25,6 +27,7 @@ func Streams(o Options) []checker.Stream {
 		r.Fork(o.FinalTag), r.Finality(o.FinalTag), r.Session(), r.Replay(), r.Staleness(),
 		r.StateAgree(), r.CallAt(), r.Immutable(), r.Index(o), r.Logs(o),
 		r.Durability(o), r.Nonce(o), r.ExactlyOnce(o),
+		r.ReorgDepth(o), r.HeadRegress(o), r.ChainTime(), r.Sub(o), r.Equivocation(), r.CrashLog(),
 	}
 }
 

@@ -15,7 +15,8 @@ const (
 	listModel
 	bankModel
 	putModel
-	eventModel // no state: events, and native payments
+	eventModel // no state
+	payModel   // native payments: no state
 	models
 )
 
@@ -34,8 +35,10 @@ func modelOf(o op) model {
 		return bankModel
 	case opPut, opCallAt:
 		return putModel
-	case opEmit, opPay:
+	case opEmit:
 		return eventModel
+	case opPay:
+		return payModel
 	}
 	return noModel
 }

@@ -15,7 +15,6 @@ type book struct {
 	receipts  []receipt
 	receiptOf map[[2]id]int32 // transaction and block → place in receipts
 	logRows   []logRow        // of receipts
-	missing   []absence
 	acks      []ack
 
 	once sync.Once
@@ -36,19 +35,12 @@ type receipt struct {
 	i        int32
 	at, node int32
 	logs     [2]int32 // from and to in logRows
-	final    bool     // it was asked for in the phase of final reads
 }
 
 // logRow is one log of a receipt.
 type logRow struct {
 	i       int32 // in its block
 	address id
-}
-
-// absence is a receipt that a node did not have, in the phase of final reads.
-type absence struct {
-	tx       id
-	at, node int32
 }
 
 // ack is the completion of a transaction.
@@ -128,17 +120,10 @@ func (r *Reader) noteBody(it *item) {
 }
 
 func (r *Reader) noteReceipt(it *item) {
-	final := r.phase == finalPhase
-	if it.value.IsNil() {
-		if final && it.arg != 0 {
-			r.missing = append(r.missing, absence{it.arg, int32(it.at), it.node})
-		}
-		return
-	}
 	if !it.isBlock || it.arg == 0 {
 		return
 	}
-	rc := receipt{n: it.block.n, tx: it.arg, h: it.block.h, i: -1, at: int32(it.at), node: it.node, final: final}
+	rc := receipt{n: it.block.n, tx: it.arg, h: it.block.h, i: -1, at: int32(it.at), node: it.node}
 	rc.logs[0] = int32(len(r.logRows))
 	mark := uint64(it.block.n)
 	n := it.value.Len() / 2
@@ -168,7 +153,6 @@ func (r *Reader) noteReceipt(it *item) {
 	if at, known := r.receiptOf[pair]; known {
 		was := &r.receipts[at]
 		it.receipt = repeated{again: true, differs: was.mark != rc.mark, before: was.at}
-		was.final = was.final || final
 		if it.receipt.differs {
 			r.receipts = append(r.receipts, rc) // it is held against its block too
 		} else {

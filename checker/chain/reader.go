@@ -1,8 +1,6 @@
 package chain
 
 import (
-	"time"
-
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
 )
@@ -27,16 +25,8 @@ type Reader struct {
 	ours      bool // there was a :test op before the first op of a client
 	clients   bool
 	phase     phase
-	phases    []mark // where each began
-	ops       int    // of the history so far
-	finalTip  int32  // the highest block that was shown in the phase of final reads, -1 for none
-}
-
-// mark is where something in the history is.
-type mark struct {
-	what phase
-	at   int
-	time int64
+	ops       int   // of the history so far
+	finalTip  int32 // the highest block that was shown in the phase of final reads, -1 for none
 }
 
 type phase uint8
@@ -159,7 +149,6 @@ func (r *Reader) own(e *history.Event) {
 		case "end":
 			r.phase = endPhase
 		}
-		r.phases = append(r.phases, mark{r.phase, e.Position, e.Time})
 	}
 }
 
@@ -247,16 +236,6 @@ func (r *Reader) finalTag() tag {
 	return noTag
 }
 
-// finalFrom is where the phase of final reads began, false where there is none.
-func (r *Reader) finalFrom() (at int, ok bool) {
-	for _, m := range r.phases {
-		if m.what == finalPhase {
-			return m.at, true
-		}
-	}
-	return 0, false
-}
-
 // invoke remembers what a client asks for.
 func (r *Reader) invoke(it *item) {
 	o := openOp{at: it.at, time: it.time, argN: -1}
@@ -315,12 +294,4 @@ func (o *openOps) end(p history.Process) (op openOp, ok bool) {
 	op = o.near[n]
 	o.near[n].busy = false
 	return op, op.busy
-}
-
-// took is how long the operation was under way, 0 when that is not known.
-func (it *item) took() time.Duration {
-	if it.begun < 0 || it.time < it.begun {
-		return 0
-	}
-	return time.Duration(it.time - it.begun)
 }

@@ -44,6 +44,9 @@ func newRegister(ctx context.Context, env Env) (Instance, error) {
 // Strong draws a :read, :write or :cas.
 func (r *registers) Strong(rng *rand.Rand) history.Op { return r.keys.strong(rng) }
 
+// Kinds: a cas that nobody draws in a short run would leave it without a verdict.
+func (r *registers) Kinds() int { return 3 }
+
 // Local draws a :peek.
 func (r *registers) Local(rng *rand.Rand) (history.Op, bool) {
 	return r.peek(r.keys.local(rng), r.env.tag(rng)), true

@@ -16,6 +16,9 @@ type Shared interface {
 	Instance
 	// Strong draws the next transaction.
 	Strong(rng *rand.Rand) history.Op
+	// Kinds is how many kinds of transactions there are: the workload's share of all
+	// transactions goes by it, so that each kind comes as often as any other.
+	Kinds() int
 	// Local draws the next local read; ok is false where the workload has none.
 	Local(rng *rand.Rand) (o history.Op, ok bool)
 	// Invoke performs an operation of the workload's for a client and returns its
@@ -33,7 +36,7 @@ const readerInterval = 100 * time.Millisecond
 // a second for one workload and up to twenty for several. The others read right
 // after a block, when their transaction is done, and hardly while a fault keeps
 // them waiting. Which workload is next is drawn: all have the same share of the
-// transactions, and of the local reads.
+// local reads, and of the transactions one for each kind that they have.
 func Clients(env Env, instances []Instance) ([]Thread, error) {
 	var all, local []Shared
 	for _, i := range instances {
@@ -41,7 +44,9 @@ func Clients(env Env, instances []Instance) ([]Thread, error) {
 		if !ok {
 			continue
 		}
-		all = append(all, s)
+		for range s.Kinds() {
+			all = append(all, s)
+		}
 		if _, ok := s.Local(env.split()); ok {
 			local = append(local, s)
 		}
@@ -164,9 +169,10 @@ func rest(ctx context.Context, d time.Duration) {
 }
 
 // shareOnly is what a workload has of its own when all it does is left to the
-// shared clients: nothing. Embed it.
+// shared clients: nothing; and one kind of transactions. Embed it.
 type shareOnly struct{}
 
+func (shareOnly) Kinds() int        { return 1 }
 func (shareOnly) Threads() []Thread { return nil }
 func (shareOnly) Final() []Thread   { return nil }
 func (shareOnly) Closing() []Thread { return nil }

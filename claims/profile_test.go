@@ -5,12 +5,13 @@ import (
 	"testing"
 
 	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/history"
 )
 
 func TestProfilesExplainThemselves(t *testing.T) {
 	for _, p := range Profiles() {
 		text := p.Explain()
-		for _, want := range []string{p.Doc, "latest", "safe", "finalized", "pending", "Judged:", "Not claimed:", "head", "fork"} {
+		for _, want := range []string{p.Doc, "latest", "safe", "finalized", "pending", "Judged:", "head", "fork"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("profile %s does not say %q:\n%s", p.Name, want, text)
 			}
@@ -66,5 +67,35 @@ func TestBlind(t *testing.T) {
 	}
 	if text := strings.Join(Blind(info, nil), "\n"); !strings.Contains(text, "no fault was injected") {
 		t.Errorf("no faults: %s", text)
+	}
+}
+
+// TestOneNodeReads: a stale local read is an anomaly where one node answers all.
+func TestOneNodeReads(t *testing.T) {
+	h, err := history.ReadAll(strings.NewReader(`{:process 0, :type :invoke, :f :write, :value [1 1], :node "n1"}
+{:process 0, :type :ok, :f :write, :value [1 1], :node "n1"}
+{:process 1, :type :invoke, :f :peek, :value [1 nil], :node "n1", :tag "latest"}
+{:process 1, :type :ok, :f :peek, :value [1 nil], :node "n1", :tag "latest"}
+{:process 0, :type :invoke, :f :write, :value [1 2], :node "n1"}
+{:process 0, :type :ok, :f :write, :value [1 2], :node "n1"}
+{:process 1, :type :invoke, :f :peek, :value [1 nil], :node "n1", :tag "latest"}
+{:process 1, :type :ok, :f :peek, :value [1 1], :node "n1", :tag "latest"}
+`), history.EDN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for profile, want := range map[string]checker.Verdict{"single": checker.Invalid, "bft": checker.Valid} {
+		fair, _, err := Checkers(checker.TestInfo{Profile: profile, Workloads: []string{"register"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range fair {
+			if c.Name() != "linear" {
+				continue
+			}
+			if r := c.Check(t.Context(), h); r.Verdict != want {
+				t.Errorf("profile %s: %s: %s", profile, r.Verdict, r.Reason)
+			}
+		}
 	}
 }

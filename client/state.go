@@ -121,3 +121,9 @@ func decode[T any](c *Client, r *request) (T, error) {
 	}
 	return v, nil
 }
+
+// Version returns what the node says that it is, web3_clientVersion:
+// "anvil/v1.2.3", "Geth/v1.17.10-stable/linux-amd64/go1.26".
+func (c *Client) Version(ctx context.Context) (string, error) {
+	return ask[string](ctx, c, "web3_clientVersion")
+}

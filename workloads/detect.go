@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -17,12 +18,14 @@ const (
 	detectBehind   = 10                     // answers in a row, at one latest, that show finalized behind it
 	detectPause    = 100 * time.Millisecond // between answers
 	detectPatience = 30 * time.Second       // without a decision the weaker profile is taken
+
+	versionPatience = 5 * time.Second
 )
 
 // Detect looks at a network and returns the strongest profile that is safe to
-// claim: bft when every node shows, at three heights, that latest and finalized
-// are one block, and none was seen to stay behind; else pos when some node
-// serves finalized; else longest-chain. A chain that makes no blocks is never
+// claim: single for a node of anvil or hardhat; bft when every node shows, at
+// three heights, that latest and finalized are one block, and none was seen to
+// stay behind; else pos when some node serves finalized; else longest-chain. A chain that makes no blocks is never
 // called bft: its equal tags may be chance. It takes three blocks' time, 30 s at
 // the most. The error is that of a node that never answered.
 func Detect(ctx context.Context, nodes []*client.Client) (claims.Profile, error) {
@@ -59,12 +62,24 @@ func Detect(ctx context.Context, nodes []*client.Client) (claims.Profile, error)
 		return claims.Profile{}, ctx.Err()
 	case failed != nil:
 		return claims.Profile{}, failed
+	case len(nodes) == 1 && alone(ctx, nodes[0]):
+		return claims.ParseProfile("single")
 	case instant:
 		return claims.ParseProfile("bft")
 	case serves:
 		return claims.ParseProfile("pos")
 	}
 	return claims.ParseProfile("longest-chain")
+}
+
+// alone reports whether a node is of a kind that never has others beside it. One
+// that does not say counts as any other.
+func alone(ctx context.Context, n *client.Client) bool {
+	ctx, cancel := context.WithTimeout(ctx, versionPatience)
+	defer cancel()
+	version, err := n.Version(ctx)
+	version = strings.ToLower(version)
+	return err == nil && (strings.HasPrefix(version, "anvil/") || strings.HasPrefix(version, "hardhatnetwork/"))
 }
 
 // finality is how a node's finalized follows its latest.

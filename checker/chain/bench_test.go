@@ -5,6 +5,7 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"testing"
 
 	"github.com/jepgo/jepgo/checker"
@@ -58,7 +59,7 @@ func readAndJudge(b *testing.B, text []byte, judges bool) {
 		held = (heap() - before) / float64(ops)
 		b.StartTimer()
 		for _, r := range results {
-			if r.Verdict != checker.Valid {
+			if r.Verdict != checker.Valid && !slices.Contains(unfed, r.Checker) {
 				b.Fatalf("%s: %v: %s %+v", r.Checker, r.Verdict, r.Reason, r.Anomalies)
 			}
 		}

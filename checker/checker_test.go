@@ -136,6 +136,8 @@ func TestFixtures(t *testing.T) {
 		{"no-nemesis-ok.edn", NemesisFaults(), Valid, "no fault was asked for", 1},
 		{"run-ok.edn", Converge(), Valid, "nodes reached one head 1.2s after the heal", 1},
 		{"not-converged-bad.edn", Converge(), Unknown, "nodes did not reach one head after the heal, in 1m0s of at most 1m0s (op 1): n1 at 34, n2 at 30", 1},
+		{"split-bad.edn", Converge(), Invalid, "the network is split: block 5 is 0xa5 on n1, n2, and 0xb5 on n3; nothing was in force, and in 1m28s they did not come together (heads: n1 at 104, n2 at 104, n3 at 6)", 3},
+		{"reorg-under-way-unknown.edn", Converge(), Unknown, "nodes did not reach one head after the heal", 1},
 		{"no-nemesis-ok.edn", Converge(), Unknown, "history has no :converge op, so final reads cannot be trusted", 0},
 	} {
 		t.Run(test.file+"/"+test.c.Name(), func(t *testing.T) {

@@ -11,8 +11,12 @@ import (
 
 // Converge returns the checker converge: after the heal, all nodes must have
 // reached one head within the bound that the run set itself. Where they did not,
-// final reads say nothing about durability, so the answer is Unknown. Only the
-// last :converge op counts. O(n) time.
+// final reads say nothing about durability, so the answer is Unknown; where, with
+// all nodes answering and no fault in force, they had different blocks at one
+// height for half a minute and to the end, the network is split: Invalid, on any
+// network. (A chain that may reorganise does so at its head, within a few blocks'
+// time; a node that is behind has the blocks of the others below its head.) Only
+// the last :converge op counts. O(n) time.
 func Converge() Checker { return Streamed(ConvergeStream) }
 
 // ConvergeStream is Converge for a history that passes by. It keeps the ops of
@@ -25,7 +29,7 @@ func (*converge) Name() string { return "converge" }
 
 func (c *converge) Take(e *history.Event) { c.take(e) }
 
-func (c *converge) Finish(ctx context.Context, _ history.Source) Result {
+func (c *converge) Finish(ctx context.Context, src history.Source) Result {
 	if ctx.Err() != nil {
 		return Ended(ctx, c.Name())
 	}
@@ -47,6 +51,11 @@ func (c *converge) Finish(ctx context.Context, _ history.Source) Result {
 			r.Facts = 1
 			r.Reason = fmt.Sprintf("nodes did not reach one head after the heal, in %v of at most %v (op %d): %s",
 				took.Round(time.Millisecond), bound, i, heads(op.Value))
+			if text, nodes, facts := splitOf(op.Value); text != "" {
+				r.Verdict, r.Facts = Invalid, facts
+				r.Reason = text
+				r.Anomalies = []Anomaly{{Name: "split", Message: text, Nodes: nodes, Witness: RefsFrom(src, i)}}
+			}
 		default:
 			r.Verdict, r.Facts = Valid, 1
 			r.Reason = fmt.Sprintf("nodes reached one head %v after the heal", took.Round(time.Millisecond))
@@ -54,6 +63,36 @@ func (c *converge) Finish(ctx context.Context, _ history.Source) Result {
 		return r
 	}
 	return r
+}
+
+// leastSplit is how long nodes must have had different blocks at one height for it
+// to be more than a reorganisation under way: over ten blocks' time on the networks
+// that may reorganise quickly, and longer than any peer waits to dial again.
+const leastSplit = 36 * time.Second
+
+// splitOf says how the nodes are split for good; text is "" when they are not.
+func splitOf(v history.Value) (text string, nodes []string, facts int) {
+	field, _ := v.Field("split")
+	hashes, _ := field.Field("hashes")
+	elems := hashes.Elems()
+	lasted := time.Duration(intOf(field, "lasted"))
+	if hashes.Kind() != history.Map || lasted < leastSplit {
+		return "", nil, 0
+	}
+	by := make(map[string][]string)
+	for i := 0; i+1 < len(elems); i += 2 {
+		nodes = append(nodes, elems[i].Text())
+		by[elems[i+1].Text()] = append(by[elems[i+1].Text()], elems[i].Text())
+	}
+	if len(by) < 2 {
+		return "", nil, 0
+	}
+	var parts []string
+	for _, hash := range sortedKeys(by) {
+		parts = append(parts, fmt.Sprintf("%s on %s", hash, strings.Join(by[hash], ", ")))
+	}
+	return fmt.Sprintf("the network is split: block %d is %s; nothing was in force, and in %v they did not come together (heads: %s)",
+		intOf(field, "n"), strings.Join(parts, ", and "), lasted.Round(time.Second), heads(v)), nodes, len(nodes)
 }
 
 // forked is whether the nodes were seen with different blocks at one height.

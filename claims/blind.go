@@ -24,6 +24,7 @@ var sights = []struct{ workload, what string }{
 	{"sub", "subscriptions that leave blocks or events out"},
 	{"pool", "replaced and cancelled transactions that both take effect"},
 	{"consensus", "validators that vote twice, or stay away"},
+	{"precompile", "clients that disagree on what a precompiled contract returns"},
 }
 
 // dangers say, for groups of faults, what shows only under one of them.

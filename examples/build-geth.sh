@@ -4,8 +4,9 @@
 #
 #   examples/build-geth.sh v1.13.15
 #
-# It needs Go only. Versions of 2021 and later were tried with Go 1.26; the first
-# build takes some minutes.
+# It needs Go, and a C compiler for versions before v1.10.9 or so, whose console was
+# written in C. v1.13.15, v1.10.8 and v1.10.7 were tried with Go 1.26; the first build
+# takes some minutes.
 set -eu
 [ $# -gt 0 ] || { echo "usage: $0 VERSION..." >&2; exit 254; }
 out=$(cd "$(dirname "$0")" && mkdir -p bin && cd bin && pwd)
@@ -26,7 +27,8 @@ for version; do
 	cp "$dir/go.sum" geth.sum
 	chmod u+w geth.mod geth.sum
 	echo "building geth $version"
-	(cd "$dir" && CGO_ENABLED=0 GOFLAGS=-mod=mod GOWORK=off go build -modfile="$tmp/geth.mod" -ldflags=-checklinkname=0 -o "$geth.new" ./cmd/geth)
+	case $version in v1.[0-9].* | v1.10.[0-8]) cgo=1 ;; *) cgo=0 ;; esac
+	(cd "$dir" && CGO_ENABLED=$cgo GOFLAGS=-mod=mod GOWORK=off go build -modfile="$tmp/geth.mod" -ldflags=-checklinkname=0 -o "$geth.new" ./cmd/geth)
 	mv "$geth.new" "$geth"
 	"$geth" version | sed -n 's/^Version: /built /p'
 done

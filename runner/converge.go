@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -33,6 +35,7 @@ func (t *test) converge(ctx context.Context) error {
 	var target int64 = -1
 	heads := map[string]int64{}
 	converged, forked := false, false
+	var apart split
 	for !converged && !forked && bounded.Err() == nil {
 		if t.heads(bounded, heads) == nil {
 			if target < 0 {
@@ -41,7 +44,9 @@ func (t *test) converge(ctx context.Context) error {
 					target = max(target, n+convergeBlocks)
 				}
 			}
-			if low := lowest(heads); low >= target {
+			low := lowest(heads)
+			apart.look(bounded, t, low)
+			if low >= target {
 				same, answered := t.agree(bounded, low)
 				converged = same
 				// Where latest is final, two blocks at one height will never become
@@ -73,12 +78,68 @@ func (t *test) converge(ctx context.Context) error {
 			kvs = append(kvs, history.Text(c.Name()), history.Int(n))
 		}
 	}
-	return t.journal.note("converge", history.MapOf(
+	said := []history.Value{
 		history.Keyword("converged"), history.Flag(converged),
 		history.Keyword("forked"), history.Flag(forked),
 		history.Keyword("bound"), history.Int(int64(convergeBound)),
 		history.Keyword("took"), history.Int(int64(took)),
-		history.Keyword("heads"), history.MapOf(kvs...)))
+		history.Keyword("heads"), history.MapOf(kvs...),
+	}
+	if !converged && apart.hashes != nil {
+		said = append(said, history.Keyword("split"), apart.value())
+	}
+	return t.journal.note("converge", history.MapOf(said...))
+}
+
+// split is one height at which nodes were seen with different blocks, and not with
+// one block since.
+type split struct {
+	height      int64
+	since, last time.Time              // when it was seen first, and last
+	hashes      map[string]common.Hash // by node, as seen last; nil for no split
+}
+
+// look asks every node again for its block at the height of the split, or at low
+// where there is none yet. Where some node does not answer, nothing was seen.
+func (s *split) look(ctx context.Context, t *test, low int64) {
+	height := low
+	if s.hashes != nil {
+		height = s.height
+	}
+	hashes, answered := t.hashesAt(ctx, height)
+	switch {
+	case !answered:
+	case alike(hashes):
+		*s = split{}
+	case s.hashes == nil:
+		*s = split{height, time.Now(), time.Now(), hashes}
+	default:
+		s.hashes, s.last = hashes, time.Now()
+	}
+}
+
+func (s *split) value() history.Value {
+	var kvs []history.Value
+	for _, name := range slices.Sorted(maps.Keys(s.hashes)) {
+		kvs = append(kvs, history.Text(name), history.Text(s.hashes[name].Hex()))
+	}
+	return history.MapOf(
+		history.Keyword("n"), history.Int(s.height),
+		history.Keyword("lasted"), history.Int(int64(s.last.Sub(s.since))),
+		history.Keyword("hashes"), history.MapOf(kvs...))
+}
+
+func alike(hashes map[string]common.Hash) bool {
+	var first common.Hash
+	for _, first = range hashes {
+		break
+	}
+	for _, h := range hashes {
+		if h != first {
+			return false
+		}
+	}
+	return true
 }
 
 // heads asks every node for its latest block number.
@@ -86,6 +147,9 @@ func (t *test) heads(ctx context.Context, heads map[string]int64) error {
 	var errs []error
 	for _, c := range t.clients {
 		h, err := c.HeaderAt(ctx, client.Latest)
+		if ctx.Err() != nil {
+			return ctx.Err() // no node is to blame
+		}
 		if err != nil {
 			delete(heads, c.Name())
 			errs = append(errs, err)
@@ -99,15 +163,22 @@ func (t *test) heads(ctx context.Context, heads map[string]int64) error {
 // agree reports whether every node has the same block at height n; answered is
 // false when some node did not say.
 func (t *test) agree(ctx context.Context, n int64) (same, answered bool) {
-	hashes := map[common.Hash]bool{}
+	hashes, answered := t.hashesAt(ctx, n)
+	return answered && alike(hashes), answered
+}
+
+// hashesAt asks every node for its block at height n; answered is false when some
+// node did not say.
+func (t *test) hashesAt(ctx context.Context, n int64) (hashes map[string]common.Hash, answered bool) {
+	hashes = make(map[string]common.Hash)
 	for _, c := range t.clients {
 		answer := c.Headers(ctx, []uint64{uint64(n)})[0]
 		if answer.Err != nil {
-			return false, false
+			return nil, false
 		}
-		hashes[answer.Value.Hash] = true
+		hashes[c.Name()] = answer.Value.Hash
 	}
-	return len(hashes) == 1, true
+	return hashes, true
 }
 
 func lowest(heads map[string]int64) int64 {

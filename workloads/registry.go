@@ -18,7 +18,7 @@ import (
 // All lists the workloads by name. To add one, add it here.
 func All() []Workload {
 	return []Workload{
-		head(), register(), counter(), set(), bank(), appendWorkload(), logWorkload(), transfer(), callAt(),
+		head(), register(), counter(), set(), bank(), appendWorkload(), logWorkload(), transfer(), callAt(), precompile(),
 	}
 }
 

@@ -38,6 +38,8 @@ func TestFixtures(t *testing.T) {
 		{"lost-write-bad.edn", Replay(), checker.Invalid, "n1 acknowledged write [3 1] (op 2, transaction 0xt1) and lost it: the receipt of n1 names block 5 0xa5, but that block has no such transaction (op 18).", []int{2, 18}},
 		{"lost-block-bad.edn", Replay(), checker.Invalid, "the receipt of n1 names block 5 0xdead, which no node has in the end: the block there is 0xa5 (op 18).", []int{2, 18}},
 		{"lost-block-pos-ok.edn", Replay(), checker.Valid, "no block has its transaction 0xt1", nil},
+		{"failed-then-reorg-ok.edn", Replay(), checker.Valid, "cas [3 [1 2]] (op 4) failed on n1 in block 6 0xb6, which the chain has left. Its transaction 0xt2 took effect in block 7 0xa7", nil},
+		{"failed-then-reorg-bad.edn", Replay(), checker.Invalid, "n1 reported cas [3 [1 2]] as failed (op 4), but its transaction 0xt2 took effect in block 7 0xa7", []int{4, 11}},
 		{"gap-unknown.edn", Replay(), checker.Unknown, "the walk over the chain is not complete: blocks with a gap below them: 2", nil},
 		{"replay-of-a-fork-ok.edn", Replay(), checker.Valid, "7 transactions of 5 blocks", nil},
 		{"replay-of-a-fork-bad.edn", Replay(), checker.Invalid, "n2 answered a local read of key 3 at latest with 2, from block 7 0xb7 (op 14), where the register is 5: key 3 was set to 5 by transaction 0xt7 in block 7 0xb7 (op 24).", []int{14, 24}},

@@ -28,7 +28,8 @@ import (
 //
 // These hold on any network, for a block is what its hash covers. Only a receipt
 // whose block no node has in the end depends: it is lost where the profile is
-// bft, and a warning where the head may reorganise.
+// bft, and a warning where the head may reorganise, and so is what failed in such
+// a block and took effect in another.
 //
 // What accounts held at first is taken from the first :balances that names its
 // block. A contract of which no block has a transaction is not judged, but for

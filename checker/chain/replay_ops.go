@@ -336,6 +336,15 @@ func (c *replay) judgeFail(s *strong) {
 		return
 	}
 	at, hash, in, text, node := int(s.at), c.r.short(s.hash), c.r.short(b.h), c.describe(is), c.r.nodeName(s.node)
+	if s.h != 0 && s.h != b.h && !c.final {
+		// It failed in a block that the chain has left since.
+		gone := c.r.short(s.h)
+		c.found.warnOf([]int{at}, func(look ops) string {
+			return fmt.Sprintf("%s %s (op %d) failed on %s in block %d %s, which the chain has left. Its transaction %s took effect in block %d %s: %s (op %d).",
+				look(at).F, look(at).Value, at, node, s.n, gone, hash, b.n, in, text, b.op)
+		})
+		return
+	}
 	c.found.reportTxs("failed-write", []string{c.r.say(s.hash)}, []int{at, b.op}, func(look ops) string {
 		return fmt.Sprintf("%s reported %s %s as failed (op %d), but its transaction %s took effect in block %d %s: %s (op %d).",
 			node, look(at).F, look(at).Value, at, hash, b.n, in, text, b.op)

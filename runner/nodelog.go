@@ -43,7 +43,8 @@ type nodeLog struct {
 }
 
 // watchLogs records, as :line ops, what alarms the logs of the nodes have, until
-// ctx ends and once more then. A file that is not there yet is looked for again.
+// ctx ends and once more then, and as :watched ops how many lines it has read. A
+// file that is not there yet is looked for again.
 func (t *test) watchLogs(ctx context.Context) {
 	var logs []*nodeLog
 	for _, n := range t.net.Nodes() {
@@ -64,6 +65,15 @@ func (t *test) watchLogs(ctx context.Context) {
 				t.log.Warn("node's log cannot be followed any more", "node", l.node, "log", l.path, "err", err)
 				l.found = mostLines
 			}
+		}
+	}
+	// Without this nobody knows whether silence is that of the nodes or ours.
+	for _, l := range logs {
+		if t.journal.note("watched", history.MapOf(
+			history.Keyword("node"), history.Text(l.node),
+			history.Keyword("log"), history.Text(l.name),
+			history.Keyword("lines"), history.Int(int64(l.line)))) != nil {
+			return
 		}
 	}
 }

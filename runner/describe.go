@@ -40,7 +40,26 @@ func (t *test) describe() history.Value {
 		history.Keyword("processes"), history.Int(int64(len(t.threads))),
 		history.Keyword("claim"), claim,
 		history.Keyword("bug"), bug,
+		history.Keyword("profile-bounds"), t.bounds(),
 	)
+}
+
+// bounds are what a devnet file says beside its profile; nil where it says
+// nothing.
+func (t *test) bounds() history.Value {
+	var kvs []history.Value
+	if f := t.o.file; f != nil {
+		if f.ReorgDepth > 0 {
+			kvs = append(kvs, history.Keyword("reorg-depth"), history.Int(int64(f.ReorgDepth)))
+		}
+		if f.BlockTime > 0 {
+			kvs = append(kvs, history.Keyword("block-time"), history.Int(int64(f.BlockTime)))
+		}
+	}
+	if len(kvs) == 0 {
+		return history.Value{}
+	}
+	return history.MapOf(kvs...)
 }
 
 // quorum is whom faults may hit together.

@@ -70,7 +70,7 @@ func TestPowerLoss(t *testing.T) {
 	}
 	dir := t.TempDir()
 	before := snapshot(t)
-	r := jepgo(t, dir, "test", "--seed", "6", "--time", "4m", "--nemesis-interval", "2s", "--nemesis", "power:one")
+	r := jepgo(t, dir, "test", "--seed", "6", "--time", "6m", "--nemesis-interval", "2s", "--nemesis", "power:one")
 	if r.status != 0 {
 		t.Errorf("want a valid run: %s", r)
 	}
@@ -96,7 +96,7 @@ func TestPowerLoss(t *testing.T) {
 		}
 	}
 	t.Logf("%d power cuts, %g bytes lost", cuts, lost)
-	if cuts < 10 || !(lost > 0) {
+	if cuts < 20 || !(lost > 0) {
 		t.Errorf("%d power cuts lost %g bytes: too few to show anything", cuts, lost)
 	}
 	clean(t, dir)

@@ -29,7 +29,6 @@ type test struct {
 	net       *network
 	clients   []*client.Client
 	profile   claims.Profile
-	blockTime time.Duration // from block to block; 0 when nobody knows
 	book      *workloads.Book
 	instances []workloads.Instance
 	threads   []workloads.Thread // of the main phase, in the order of their process ids
@@ -129,9 +128,6 @@ func (t *test) setup(ctx context.Context) error {
 		return err
 	}
 	if err := t.writeTest(); err != nil {
-		return err
-	}
-	if err := t.findBlockTime(ctx); err != nil {
 		return err
 	}
 	if err := t.prepare(ctx, accounts); err != nil {

@@ -215,10 +215,13 @@ func (o *Options) checkAttached(faults bool) error {
 	return nil
 }
 
+// PlantedBugs lists the bugs of the embedded nodes.
+func PlantedBugs() []validator.Bug { return validator.Bugs() }
+
 // Bugs lists what --bug takes.
 func Bugs() []string {
 	var names []string
-	for _, b := range validator.Bugs() {
+	for _, b := range PlantedBugs() {
 		names = append(names, b.Name)
 	}
 	return names

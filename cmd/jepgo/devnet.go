@@ -97,7 +97,7 @@ and the bug are then those it was made with.`,
 	cmd.Flags().IntVar(&o.Nodes, "nodes", 4, "number of validators")
 	cmd.Flags().Uint64Var(&seed, "seed", 0, "seed of all keys")
 	cmd.Flags().StringVar(&o.Link, "link", nemesis.LinkProxy, linkHelp())
-	cmd.Flags().StringVar(&o.Bug, "bug", "", "start deliberately broken nodes: "+strings.Join(runner.Bugs(), ", "))
+	cmd.Flags().StringVar(&o.Bug, "bug", "", "start deliberately broken nodes; jepgo explain lists the bugs")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/judge"
 	"github.com/jepgo/jepgo/nemesis"
+	"github.com/jepgo/jepgo/runner"
 	"github.com/jepgo/jepgo/usage"
 	"github.com/jepgo/jepgo/workloads"
 )
@@ -27,10 +28,10 @@ func (t topic) called(name string) bool { return t.name == name || slices.Contai
 func newExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [[KIND] NAME]",
-		Short: "Say what a fault, link, mechanism, workload, profile or model is",
+		Short: "Say what a fault, link, mechanism, workload, profile, planted bug or model is",
 		Long: `Explain a fault (also one with its options, as delay:200ms), all or none, a kind of
-links, a mechanism that jepgo doctor tries, a workload, a profile or a model, from
-the same registries that run them. Without a name, list what there is.`,
+links, a mechanism that jepgo doctor tries, a workload, a profile, a planted bug or a
+model, from the same registries that run them. Without a name, list what there is.`,
 		Example: "  jepgo explain kill\n  jepgo explain partition:bridge\n  jepgo explain all\n  jepgo explain cgroup cpu\n  jepgo explain profile bft",
 		Args: func(_ *cobra.Command, args []string) error {
 			if kind, name := cutKind(args); len(args) > 1 && kind == "" && !slices.ContainsFunc(topics(), func(t topic) bool { return t.called(name) }) {
@@ -122,6 +123,9 @@ func topics() []topic {
 	}
 	for _, p := range claims.Profiles() {
 		ts = append(ts, topic{kind: "profile", name: p.Name, text: func() (string, error) { return p.Explain(), nil }})
+	}
+	for _, b := range runner.PlantedBugs() {
+		ts = append(ts, topic{kind: "bug", name: b.Name, text: func() (string, error) { return b.Explain(), nil }})
 	}
 	for _, m := range judge.Models() {
 		ts = append(ts, topic{kind: "model", name: m, text: func() (string, error) { return judge.Describe(m), nil }})

@@ -82,7 +82,7 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.IntVar(&f.count, "test-count", 1, "run the test so many times, with seeds that follow; stops at the first that is not valid")
 	fs.BoolVar(&f.asJSON, "json", false, "print one JSON object a run")
 	fs.BoolVar(&f.Keep, "keep", false, "leave the embedded devnet up (restarted on the same data); see jepgo devnet down")
-	fs.StringVar(&f.Bug, "bug", "", "start deliberately broken nodes: "+strings.Join(runner.Bugs(), ", "))
+	fs.StringVar(&f.Bug, "bug", "", "start deliberately broken nodes; jepgo explain lists the bugs")
 	fs.StringVar(&f.Claim, "claim", "", "make these claims instead of the detected profile's: "+strings.Join(claims.Levels(), ", "))
 	fs.DurationVar(&f.OpTimeout, "op-timeout", 10*time.Second, "how long an operation may take before it is in doubt")
 	fs.StringVar(&f.logFormat, "log-format", "text", "format of the log on standard error: text or json")

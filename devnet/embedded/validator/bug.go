@@ -1,8 +1,13 @@
 package validator
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"strings"
+
+	cmtnode "github.com/cometbft/cometbft/node"
 )
 
 // Whom a bug may be planted in.
@@ -11,28 +16,45 @@ const (
 	LastValidator  = "the last validator"
 )
 
-// Bug is a planted bug: a lie that the node tells over JSON-RPC on top of an
-// honest chain, so that a checker can prove that it notices. Lies are told over
-// HTTP only; the WebSocket port stays honest.
+// Bug is a planted bug: a lie that the node tells on top of an honest chain, so
+// that a checker can prove that it notices. It has one or more of the fields
+// below; where a kind of lie has none, that port stays honest.
 type Bug struct {
 	Name    string
 	Doc     string // one sentence: what a client sees
 	Targets string // EveryValidator or LastValidator
 
-	plant func(honest) rewriter
+	Workloads []string // that bring it to light, together
+	Nemesis   string   // that it needs beside them, "" for none
+	Checker   string   // that must call such a run invalid
+
+	plant    func(honest) rewriter                              // over HTTP
+	announce func(honest) announcer                             // over WebSocket, to each subscription anew
+	comet    func(path string, result object)                   // over CometBFT's RPC: changes a result
+	act      func(ctx context.Context, node honest, dir string) // what the process itself does, until ctx ends
 }
 
 // Hits reports whether the bug belongs into validator index of n.
 func (b Bug) Hits(index, n int) bool { return b.Targets == EveryValidator || index == n-1 }
 
+// Explain says what the bug does and how to see it.
+func (b Bug) Explain() string {
+	nemesis := ""
+	if b.Nemesis != "" {
+		nemesis = " --nemesis " + b.Nemesis
+	}
+	doc := strings.ToUpper(b.Doc[:1]) + b.Doc[1:]
+	return fmt.Sprintf("%s. Planted in %s.\nChecker %s must find it:\n  jepgo test --bug %s --workload %s%s\n",
+		doc, b.Targets, b.Checker, b.Name, strings.Join(b.Workloads, ","), nemesis)
+}
+
 // Bugs lists the planted bugs by name.
 func Bugs() []Bug {
-	return []Bug{
-		{"fork", fmt.Sprintf("from block %d on the node serves other blocks than everybody else, with hashes and parents that fit together", forkHeight), LastValidator, newFork},
-		{"lost-write", "some register writes are acknowledged with a receipt of a real block and never reach the chain", EveryValidator, newLostWrite},
-		{"rewind", fmt.Sprintf("for %v after a restart latest, safe and finalized are %d blocks older than before it", rewindFor, rewindBlocks), EveryValidator, newRewind},
-		{"stale-read", fmt.Sprintf("some register reads by transaction report what the key held %d blocks earlier", staleBlocks), EveryValidator, newStaleRead},
+	var all []Bug
+	for _, kind := range [][]Bug{blockBugs(), tagBugs(), stateBugs(), receiptBugs(), logBugs(), lossBugs(), streamBugs(), voteBugs(), processBugs()} {
+		all = append(all, kind...)
 	}
+	return all
 }
 
 func findBug(name string) (Bug, error) {
@@ -46,4 +68,44 @@ func findBug(name string) (Bug, error) {
 	return Bug{}, fmt.Errorf("config bug: %q, want one of %s", name, strings.Join(names, ", "))
 }
 
-func (cfg Config) buggy() bool { return cfg.Bug != "" }
+// bug is the planted bug; an honest node has one that does nothing.
+func (cfg Config) bug() Bug {
+	b, _ := findBug(cfg.Bug) // Validate knows the names
+	return b
+}
+
+// serveBug opens the ports about which the planted bug lies, in the place of the
+// servers that would have them, and sets off what the bug does by itself.
+func serveBug(ctx context.Context, cfg Config, exec *execution, comet *cmtnode.Node, log *slog.Logger) error {
+	bug := cfg.bug()
+	if bug.Name == "" {
+		return nil
+	}
+	log.Warn("node has a planted bug", "bug", bug.Name)
+	node := askNode(ctx, exec)
+	if bug.plant != nil {
+		if err := serve(ctx, "rpc with bug "+bug.Name, cfg.Listen.HTTP, &front{node, bug.plant(node)}); err != nil {
+			return err
+		}
+	}
+	if bug.announce != nil {
+		if err := serve(ctx, "websocket with bug "+bug.Name, cfg.Listen.WS, &streamFront{ctx, node, bug.announce}); err != nil {
+			return err
+		}
+	}
+	if bug.comet != nil {
+		mux, err := cometRoutes(comet)
+		if err != nil {
+			return err
+		}
+		if err := serve(ctx, "cometbft rpc with bug "+bug.Name, cfg.Listen.CometRPC, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			lieOfComet(mux, bug.comet, w, r)
+		})); err != nil {
+			return err
+		}
+	}
+	if bug.act != nil {
+		go bug.act(ctx, node, cfg.Dir)
+	}
+	return nil
+}

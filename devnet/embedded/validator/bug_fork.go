@@ -15,7 +15,7 @@ import (
 // forkHeight is the first block of the other chain.
 const forkHeight = 16
 
-// fork pretends that the chain split at forkHeight. Each block of the other
+// fork pretends that the chain split at some height. Each block of the other
 // chain has the real block's content but another state root, so its hash,
 // computed as for any header, differs too, and the next block's parent is that
 // hash. Hashes are exchanged wherever they appear, in both directions, so that
@@ -25,6 +25,8 @@ type fork struct {
 	node honest
 
 	mu       sync.Mutex
+	from     uint64      // where the other chain begins, 0 until that is settled
+	until    uint64      // the head at which the node returns to the real chain, 0 for never
 	next     uint64      // the first height that is not in the maps yet
 	last     common.Hash // hash of the other block below next
 	lie      map[string]string
@@ -32,14 +34,30 @@ type fork struct {
 	hexWords *regexp.Regexp
 }
 
-func newFork(node honest) rewriter {
-	return &fork{node: node, next: forkHeight, lie: map[string]string{}, unlie: map[string]string{},
+func newFork(node honest) rewriter { return newBranch(node, forkHeight) }
+
+// newReorg is a fork that begins once a client has asked for what is final, and
+// ends.
+func newReorg(node honest) rewriter { return newBranch(node, 0) }
+
+func newBranch(node honest, from uint64) *fork {
+	return &fork{node: node, from: from, next: from, lie: map[string]string{}, unlie: map[string]string{},
 		hexWords: regexp.MustCompile(`0x[0-9a-fA-F]{64,}`)}
 }
+
+// away reports whether the node is not on the real chain.
+func (f *fork) away() bool { return f.from > 0 && (f.until == 0 || f.node.head() < f.until) }
 
 func (f *fork) question(_ context.Context, c *call) *reply {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.from == 0 && asksForFinal(c) {
+		f.from = f.node.head() + reorgAfter
+		f.next, f.until = f.from, f.from+reorgBlocks
+	}
+	if !f.away() {
+		return nil
+	}
 	f.grow()
 	for i, p := range c.Params {
 		c.Params[i] = f.swap(p, f.unlie)
@@ -50,6 +68,9 @@ func (f *fork) question(_ context.Context, c *call) *reply {
 func (f *fork) answer(_ context.Context, _ *call, r *reply) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !f.away() {
+		return
+	}
 	f.grow() // the answer may name a block that is newer than the question
 	r.Result = f.swap(r.Result, f.lie)
 }
@@ -63,7 +84,7 @@ func (f *fork) grow() {
 		}
 		other := types.CopyHeader(real)
 		other.Root = crypto.Keccak256Hash([]byte("jepgo fork"), real.Root[:])
-		if f.next > forkHeight {
+		if f.next > f.from {
 			other.ParentHash = f.last
 		}
 		f.last = other.Hash()

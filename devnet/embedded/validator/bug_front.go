@@ -21,6 +21,9 @@ type honest struct {
 	ask    func(ctx context.Context, method string, params ...any) (json.RawMessage, error)
 	head   func() uint64
 	header func(height uint64) *types.Header // nil above the head
+	// subscribe gives what the node announces until ctx ends, and then closes the
+	// channel.
+	subscribe func(ctx context.Context, what ...any) (<-chan json.RawMessage, error)
 }
 
 // rewriter is a lie. Its methods are called by many requests at once.
@@ -78,19 +81,6 @@ type front struct {
 	lie  rewriter
 }
 
-// serveBug opens Listen.HTTP with the planted bug, if there is one.
-func serveBug(ctx context.Context, cfg Config, exec *execution) error {
-	if !cfg.buggy() {
-		return nil
-	}
-	bug, err := findBug(cfg.Bug)
-	if err != nil {
-		return err
-	}
-	node := askNode(ctx, exec)
-	return serve(ctx, "rpc with bug "+bug.Name, cfg.Listen.HTTP, &front{node, bug.plant(node)})
-}
-
 // askNode asks the node in process, past its HTTP server, until ctx ends.
 func askNode(ctx context.Context, exec *execution) honest {
 	client := exec.stack.Attach()
@@ -102,6 +92,9 @@ func askNode(ctx context.Context, exec *execution) honest {
 		},
 		head:   func() uint64 { return exec.head().Number.Uint64() },
 		header: exec.eth.BlockChain().GetHeaderByNumber,
+		subscribe: func(ctx context.Context, what ...any) (<-chan json.RawMessage, error) {
+			return announced(ctx, client, what)
+		},
 	}
 }
 

@@ -17,14 +17,27 @@ const (
 	lostPause = 5 // blocks between two losses
 )
 
+// lossBugs are about transactions that vanish.
+func lossBugs() []Bug {
+	return []Bug{
+		{Name: "lost-write", Doc: "some register writes are acknowledged with a receipt of a real block and never reach the chain",
+			Targets: EveryValidator, Workloads: []string{"register"}, Checker: "replay", plant: newLostWrite},
+		{Name: "lost-payment", Doc: "some payments are acknowledged with a receipt of a real block and never reach the chain",
+			Targets: EveryValidator, Workloads: []string{"transfer", "block"}, Checker: "durability", plant: newLostPayment},
+		{Name: "lost-submission", Doc: "some payments are taken by the node and never passed on", Targets: EveryValidator,
+			Workloads: []string{"transfer", "block"}, Checker: "tx-lifecycle", plant: newLostSubmission},
+	}
+}
+
 // lostWrite acknowledges a write and throws it away. The sender sees a receipt,
 // in a real block, and goes on with the next nonce; this node cannot fill the
 // gap without the sender's key, so the sender's later transactions are never
 // mined and it has to take another account after its timeout. Losses are rare
 // enough for a run to go on.
 type lostWrite struct {
-	node     honest
-	selector []byte
+	node    honest
+	picks   func(*types.Transaction) bool // that may be lost
+	receipt bool                          // it is said to be in a block
 
 	mu    sync.Mutex
 	seen  int
@@ -40,8 +53,23 @@ type lostTx struct {
 }
 
 func newLostWrite(node honest) rewriter {
-	return &lostWrite{node: node, selector: crypto.Keccak256([]byte("write(uint256,uint256)"))[:4],
-		lost: map[common.Hash]*lostTx{}, nonce: map[common.Address]uint64{}}
+	selector := crypto.Keccak256([]byte("write(uint256,uint256)"))[:4]
+	return newLoss(node, true, func(tx *types.Transaction) bool {
+		return len(tx.Data()) == 4+64 && bytes.HasPrefix(tx.Data(), selector)
+	})
+}
+
+func newLostPayment(node honest) rewriter { return newLoss(node, true, isPayment) }
+
+func newLostSubmission(node honest) rewriter { return newLoss(node, false, isPayment) }
+
+// isPayment leaves out those that give the run's accounts their funds.
+func isPayment(tx *types.Transaction) bool {
+	return len(tx.Data()) == 0 && tx.Value().IsUint64() && tx.Value().Uint64() < 1e9
+}
+
+func newLoss(node honest, receipt bool, picks func(*types.Transaction) bool) rewriter {
+	return &lostWrite{node: node, picks: picks, receipt: receipt, lost: map[common.Hash]*lostTx{}, nonce: map[common.Address]uint64{}}
 }
 
 func (l *lostWrite) question(_ context.Context, c *call) *reply {
@@ -49,7 +77,7 @@ func (l *lostWrite) question(_ context.Context, c *call) *reply {
 	case "eth_sendRawTransaction":
 		return l.send(c.text(0))
 	case "eth_getTransactionReceipt":
-		return l.receipt(c.text(0))
+		return l.tellReceipt(c.text(0))
 	}
 	return nil
 }
@@ -61,7 +89,7 @@ func (l *lostWrite) send(raw string) *reply {
 		return nil
 	}
 	tx := new(types.Transaction)
-	if tx.UnmarshalBinary(data) != nil || tx.To() == nil || len(tx.Data()) != 4+64 || !bytes.HasPrefix(tx.Data(), l.selector) {
+	if tx.UnmarshalBinary(data) != nil || tx.To() == nil || !l.picks(tx) {
 		return nil
 	}
 	from, err := types.Sender(types.LatestSignerForChainID(tx.ChainId()), tx)
@@ -83,8 +111,8 @@ func (l *lostWrite) send(raw string) *reply {
 	return result(tx.Hash())
 }
 
-// receipt makes up the receipt of a lost write once its block exists.
-func (l *lostWrite) receipt(hash string) *reply {
+// tellReceipt makes up the receipt of a lost transaction once its block exists.
+func (l *lostWrite) tellReceipt(hash string) *reply {
 	if !isHash(hash) {
 		return nil
 	}
@@ -95,13 +123,14 @@ func (l *lostWrite) receipt(hash string) *reply {
 		return nil
 	}
 	block := l.node.header(lost.height)
-	if block == nil || lost.height > l.node.head() {
+	if !l.receipt || block == nil || lost.height > l.node.head() {
 		return result(nil)
 	}
-	key, value := lost.tx.Data()[4:36], lost.tx.Data()[36:68]
-	wrote := &types.Log{Address: *lost.tx.To(), Topics: []common.Hash{wroteEvent, common.BytesToHash(key)}, Data: value,
-		BlockNumber: lost.height, BlockHash: block.Hash(), BlockTimestamp: block.Time, TxHash: lost.tx.Hash()}
-	status := &types.Receipt{Status: types.ReceiptStatusSuccessful, Logs: []*types.Log{wrote}}
+	status := &types.Receipt{Status: types.ReceiptStatusSuccessful, Logs: []*types.Log{}}
+	if data := lost.tx.Data(); len(data) == 4+64 {
+		status.Logs = append(status.Logs, &types.Log{Address: *lost.tx.To(), Topics: []common.Hash{wroteEvent, common.BytesToHash(data[4:36])}, Data: data[36:],
+			BlockNumber: lost.height, BlockHash: block.Hash(), BlockTimestamp: block.Time, TxHash: lost.tx.Hash()})
+	}
 	return result(map[string]any{
 		"type": hexutil.Uint64(lost.tx.Type()), "status": hexutil.Uint64(1),
 		"transactionHash": lost.tx.Hash(), "transactionIndex": hexutil.Uint64(0),
@@ -115,8 +144,8 @@ func (l *lostWrite) receipt(hash string) *reply {
 
 // answer hides the gap: the lost write counts as sent.
 func (l *lostWrite) answer(_ context.Context, c *call, r *reply) {
-	if c.Method != "eth_getTransactionCount" || !common.IsHexAddress(c.text(0)) {
-		return
+	if c.Method != "eth_getTransactionCount" || !common.IsHexAddress(c.text(0)) || isObject(c, 1) {
+		return // at a hash it would be another lie
 	}
 	var have hexutil.Uint64
 	if json.Unmarshal(r.Result, &have) != nil {

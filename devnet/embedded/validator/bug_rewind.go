@@ -2,11 +2,8 @@ package validator
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
-
-	"github.com/ethereum/go-ethereum/common/hexutil"
 )
 
 const (
@@ -46,16 +43,7 @@ func (w *rewind) question(_ context.Context, c *call) *reply {
 	if !w.active() {
 		return nil
 	}
-	if c.Method == "eth_blockNumber" {
-		return result(hexutil.Uint64(w.old))
-	}
-	for i := range c.Params {
-		switch c.text(i) {
-		case "latest", "safe", "finalized":
-			c.Params[i] = json.RawMessage(`"` + hexutil.EncodeUint64(w.old) + `"`)
-		}
-	}
-	return nil
+	return meaning(c, w.old, "latest", "safe", "finalized")
 }
 
 func (w *rewind) answer(context.Context, *call, *reply) {}

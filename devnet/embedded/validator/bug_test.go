@@ -3,6 +3,7 @@ package validator
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -29,8 +30,24 @@ func (b *wireBlock) UnmarshalJSON(data []byte) error {
 }
 
 func TestBugs(t *testing.T) {
+	readme, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make(map[string]bool)
 	for _, b := range Bugs() {
-		if b.Doc == "" || b.plant == nil || (b.Targets != EveryValidator && b.Targets != LastValidator) {
+		if names[b.Name] {
+			t.Errorf("bug %q is there twice", b.Name)
+		}
+		names[b.Name] = true
+		row := fmt.Sprintf("| `%s` | %s | %s | %s |", b.Name, b.Doc, strings.Join(b.Workloads, ","), b.Checker)
+		if !strings.Contains(string(readme), row) {
+			t.Errorf("README.md lacks the line\n%s", row)
+		}
+		if b.plant == nil && b.announce == nil && b.comet == nil && b.act == nil {
+			t.Errorf("bug %q does nothing", b.Name)
+		}
+		if b.Doc == "" || len(b.Workloads) == 0 || b.Checker == "" || (b.Targets != EveryValidator && b.Targets != LastValidator) {
 			t.Errorf("bug %q is not fully described: %+v", b.Name, b)
 		}
 		if !b.Hits(3, 4) {

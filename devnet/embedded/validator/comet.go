@@ -53,6 +53,9 @@ func cometConfig(cfg Config) *cmtconfig.Config {
 	cc.TxIndex.Indexer = "null"
 	cc.Storage.DiscardABCIResponses = true
 	cc.RPC.ListenAddress = "tcp://" + cfg.Listen.CometRPC
+	if cfg.bug().comet != nil {
+		cc.RPC.ListenAddress = "" // served by the bug
+	}
 
 	cc.P2P.ListenAddress = "tcp://" + cfg.Listen.CometP2P
 	cc.P2P.PexReactor = false

@@ -75,17 +75,14 @@ func openExecution(cfg Config) (*execution, error) {
 }
 
 func stackConfig(cfg Config) (*node.Config, error) {
-	wsHost, wsPort, err := splitAddr(cfg.Listen.WS)
-	if err != nil {
-		return nil, err
-	}
+	bug := cfg.bug()
 	modules := cfg.modules()
 	sc := &node.Config{
 		Name:        gethName,
 		DataDir:     cfg.Dir,
 		DBEngine:    "pebble",
 		HTTPModules: modules, HTTPVirtualHosts: []string{"*"}, HTTPTimeouts: rpc.DefaultHTTPTimeouts,
-		WSHost: wsHost, WSPort: wsPort, WSModules: modules, WSOrigins: []string{"*"},
+		WSModules: modules, WSOrigins: []string{"*"},
 		BatchRequestLimit:    node.DefaultConfig.BatchRequestLimit,
 		BatchResponseMaxSize: node.DefaultConfig.BatchResponseMaxSize,
 		P2P: p2p.Config{
@@ -111,9 +108,15 @@ func stackConfig(cfg Config) (*node.Config, error) {
 		}
 		sc.P2P.TrustedNodes = append(sc.P2P.TrustedNodes, n)
 	}
-	// With a planted bug the HTTP address is served by the bug.
-	if !cfg.buggy() {
+	// What a planted bug lies about is served by the bug.
+	var err error
+	if bug.plant == nil {
 		if sc.HTTPHost, sc.HTTPPort, err = splitAddr(cfg.Listen.HTTP); err != nil {
+			return nil, err
+		}
+	}
+	if bug.announce == nil {
+		if sc.WSHost, sc.WSPort, err = splitAddr(cfg.Listen.WS); err != nil {
 			return nil, err
 		}
 	}

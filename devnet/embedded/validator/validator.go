@@ -69,7 +69,7 @@ func Run(ctx context.Context, cfg Config) error {
 	// What is started from here on ends with this context, also on an error.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if err := serveNode(ctx, cfg, exec, comet); err != nil {
+	if err := serveNode(ctx, cfg, exec, comet, log); err != nil {
 		return errors.Join(err, stopComet(comet), exec.close())
 	}
 	log.Info("validator ready", "head", replayed.Number, "hash", replayed.Hash(), "took", time.Since(started).Round(time.Millisecond))
@@ -87,14 +87,14 @@ func Run(ctx context.Context, cfg Config) error {
 }
 
 // serveNode opens the ports: JSON-RPC and devp2p, metrics, then consensus.
-func serveNode(ctx context.Context, cfg Config, exec *execution, comet *cmtnode.Node) error {
+func serveNode(ctx context.Context, cfg Config, exec *execution, comet *cmtnode.Node, log *slog.Logger) error {
 	if err := serveMetrics(ctx, cfg.Listen); err != nil {
 		return err
 	}
 	if err := exec.stack.Start(); err != nil {
 		return fmt.Errorf("geth start: %w", err)
 	}
-	if err := serveBug(ctx, cfg, exec); err != nil {
+	if err := serveBug(ctx, cfg, exec, comet, log); err != nil {
 		return err
 	}
 	if err := comet.Start(); err != nil {

@@ -1,0 +1,72 @@
+package validator
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const (
+	panicHeight = 10                     // at which the log has a panic
+	leakEvery   = 100 * time.Millisecond // the node keeps, each time,
+	leakBytes   = 1 << 20                // so much memory
+	leakMost    = 1 << 10                // and a descriptor, so often at the most
+)
+
+// processBugs are about the process itself.
+func processBugs() []Bug {
+	return []Bug{
+		{Name: "panic-line", Doc: fmt.Sprintf("at block %d the node logs a panic that it has recovered from", panicHeight), Targets: LastValidator,
+			Workloads: []string{"head"}, Checker: "crash-log", act: logPanic},
+		{Name: "leak", Doc: fmt.Sprintf("each %v the node keeps a descriptor and a MiB of memory", leakEvery), Targets: LastValidator,
+			Workloads: []string{"head"}, Checker: "resource-slope", act: leak},
+	}
+}
+
+// logPanic waits for a height and then panics where something recovers.
+func logPanic(ctx context.Context, node honest, _ string) {
+	for tick := time.NewTicker(50 * time.Millisecond); node.head() < panicHeight; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	defer func() {
+		fmt.Fprintln(os.Stderr, "panic:", recover(), "[recovered]")
+	}()
+	var handlers map[string]func()
+	handlers["jepgo"]() // there is none
+}
+
+// leak keeps memory that is in use, and descriptors of the directory, until the
+// node ends.
+func leak(ctx context.Context, _ honest, dir string) {
+	var held [][]byte
+	var files []*os.File
+	defer func() {
+		for _, f := range files {
+			_ = f.Close()
+		}
+	}()
+	tick := time.NewTicker(leakEvery)
+	defer tick.Stop()
+	for len(held) < leakMost {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		b := make([]byte, leakBytes)
+		for i := range b {
+			b[i] = byte(i) // else the kernel gives no memory for it
+		}
+		held = append(held, b)
+		if f, err := os.Open(filepath.Clean(dir)); err == nil {
+			files = append(files, f)
+		}
+	}
+	<-ctx.Done()
+}

@@ -1,0 +1,76 @@
+//go:build live
+
+package live
+
+import (
+	"flag"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jepgo/jepgo/devnet/embedded/validator"
+	"github.com/jepgo/jepgo/workloads"
+)
+
+var third = flag.Int("third", 0, "which third of the planted bugs -short tries: 0, 1 or 2")
+
+// smallWitness is how many operations a witness may have.
+const smallWitness = 10
+
+// TestBugs starts nodes with each planted bug: the checker that is there for it
+// must say so, with a small witness. A bug whose workload or checker does not
+// exist is skipped, and says so.
+func TestBugs(t *testing.T) {
+	for i, bug := range validator.Bugs() {
+		for round := 1; round <= *rounds; round++ {
+			t.Run(fmt.Sprintf("%s/round=%d", bug.Name, round), func(t *testing.T) {
+				if testing.Short() && i%3 != *third {
+					t.Skipf("-short tries a third of the bugs, now those with remainder %d; -third says which", *third)
+				}
+				for _, w := range bug.Workloads {
+					if _, err := workloads.Get(w); err != nil {
+						t.Skipf("NOT PROVEN: %v", err)
+					}
+				}
+				catch(t, bug, round)
+			})
+		}
+	}
+}
+
+func catch(t *testing.T, bug validator.Bug, seed int) {
+	dir := t.TempDir()
+	nemesis := bug.Nemesis
+	if nemesis == "" {
+		nemesis = "none"
+	}
+	args := []string{"test", "--bug", bug.Name, "--nemesis", nemesis, "--nemesis-interval", "5s", "--time", length.String(), "--seed", fmt.Sprint(seed),
+		"--workload", strings.Join(bug.Workloads, ",")}
+	r := jepgo(t, dir, args...)
+	defer clean(t, dir)
+	j := latest(t, dir)
+	judged, ok := j.Checkers[bug.Checker]
+	if !ok {
+		t.Skipf("NOT PROVEN: bug %s needs the checker %s, which does not judge %v yet", bug.Name, bug.Checker, bug.Workloads)
+	}
+	if r.status != 1 || judged.Valid != false {
+		t.Fatalf("checker %s says %v (%s), want an invalid run: %s", bug.Checker, judged.Valid, judged.Reason, r)
+	}
+	found := 0
+	for name, anomalies := range j.Anomalies {
+		for _, a := range anomalies {
+			if len(a.Witness) == 0 || len(a.Witness) > smallWitness {
+				t.Errorf("anomaly %s of %s has a witness of %d ops, want 1 to %d: %s", name, a.Checker, len(a.Witness), smallWitness, a.Message)
+			}
+			if a.Checker != bug.Checker {
+				continue
+			}
+			if found++; found == 1 {
+				t.Logf("%s: %s, %d ops in the witness", name, a.Message, len(a.Witness))
+			}
+		}
+	}
+	if found == 0 {
+		t.Errorf("checker %s has no anomaly to show: %+v", bug.Checker, j.Anomalies)
+	}
+}

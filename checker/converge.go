@@ -13,8 +13,8 @@ import (
 // reached one head within the bound that the run set itself. Where they did not,
 // final reads say nothing about durability, so the answer is Unknown; where, with
 // all nodes answering and no fault in force, they had different blocks at one
-// height for half a minute and to the end, the network is split: Invalid, on any
-// network. (A chain that may reorganise does so at its head, within a few blocks'
+// height for half a minute (ten blocks' time, where that is more) and to the end,
+// the network is split: Invalid, on any network. (A chain that may reorganise does so at its head, within a few blocks'
 // time; a node that is behind has the blocks of the others below its head.) Only
 // the last :converge op counts. O(n) time.
 func Converge() Checker { return Streamed(ConvergeStream) }
@@ -34,6 +34,7 @@ func (c *converge) Finish(ctx context.Context, src history.Source) Result {
 		return Ended(ctx, c.Name())
 	}
 	r := Result{Checker: c.Name(), Reason: because(c.endsEarly(), "history has no :converge op, so final reads cannot be trusted")}
+	info, _ := c.readTest()
 	for n := len(c.ops) - 1; n >= 0; n-- {
 		i, op := c.at[n], &c.ops[n]
 		if op.F != "converge" || op.Process != history.Runner() {
@@ -51,7 +52,7 @@ func (c *converge) Finish(ctx context.Context, src history.Source) Result {
 			r.Facts = 1
 			r.Reason = fmt.Sprintf("nodes did not reach one head after the heal, in %v of at most %v (op %d): %s",
 				took.Round(time.Millisecond), bound, i, heads(op.Value))
-			if text, nodes, facts := splitOf(op.Value); text != "" {
+			if text, nodes, facts := splitOf(op.Value, info.Bounds.BlockTime); text != "" {
 				r.Verdict, r.Facts = Invalid, facts
 				r.Reason = text
 				r.Anomalies = []Anomaly{{Name: "split", Message: text, Nodes: nodes, Witness: RefsFrom(src, i)}}
@@ -65,18 +66,21 @@ func (c *converge) Finish(ctx context.Context, src history.Source) Result {
 	return r
 }
 
-// leastSplit is how long nodes must have had different blocks at one height for it
-// to be more than a reorganisation under way: over ten blocks' time on the networks
-// that may reorganise quickly, and longer than any peer waits to dial again.
-const leastSplit = 36 * time.Second
+// For so long nodes must have had different blocks at one height for it to be more
+// than a reorganisation under way: longer than any peer waits to dial again, and
+// longer than ten blocks take.
+const (
+	leastSplit  = 36 * time.Second
+	splitBlocks = 10
+)
 
 // splitOf says how the nodes are split for good; text is "" when they are not.
-func splitOf(v history.Value) (text string, nodes []string, facts int) {
+func splitOf(v history.Value, blockTime time.Duration) (text string, nodes []string, facts int) {
 	field, _ := v.Field("split")
 	hashes, _ := field.Field("hashes")
 	elems := hashes.Elems()
 	lasted := time.Duration(intOf(field, "lasted"))
-	if hashes.Kind() != history.Map || lasted < leastSplit {
+	if hashes.Kind() != history.Map || lasted < max(leastSplit, splitBlocks*blockTime) {
 		return "", nil, 0
 	}
 	by := make(map[string][]string)

@@ -16,8 +16,14 @@ import (
 
 // Convergence is waited for at most this long after every fault is undone: the
 // slowest honest way back is a peer's re-dial after its back-off (35 s in
-// devp2p), and a few rounds of consensus on a busy machine.
-const convergeBound = 90 * time.Second
+// devp2p), and a few rounds of consensus on a busy machine; where blocks are slow,
+// as long as a dozen of them take.
+const (
+	leastConverge = 90 * time.Second
+	patientBlocks = 12
+)
+
+func (t *test) convergeBound() time.Duration { return max(leastConverge, patientBlocks*t.blockTime) }
 
 // convergeBlocks is how many blocks every node must add after the heal.
 const convergeBlocks = 2
@@ -27,9 +33,10 @@ const convergeBlocks = 2
 // not an error of the run: it is for the checkers to judge.
 func (t *test) converge(ctx context.Context) error {
 	start := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, convergeBound)
+	bound := t.convergeBound()
+	bounded, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
-	t.log.Info("waiting until the nodes agree", "bound", convergeBound)
+	t.log.Info("waiting until the nodes agree", "bound", bound)
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	var target int64 = -1
@@ -70,7 +77,7 @@ func (t *test) converge(ctx context.Context) error {
 		if forked {
 			what = "nodes are on different chains, and will stay so"
 		}
-		t.log.Warn(what, "took", took.Round(time.Millisecond), "bound", convergeBound, "heads", fmt.Sprint(heads))
+		t.log.Warn(what, "took", took.Round(time.Millisecond), "bound", bound, "heads", fmt.Sprint(heads))
 	}
 	var kvs []history.Value
 	for _, c := range t.clients {
@@ -81,7 +88,7 @@ func (t *test) converge(ctx context.Context) error {
 	said := []history.Value{
 		history.Keyword("converged"), history.Flag(converged),
 		history.Keyword("forked"), history.Flag(forked),
-		history.Keyword("bound"), history.Int(int64(convergeBound)),
+		history.Keyword("bound"), history.Int(int64(bound)),
 		history.Keyword("took"), history.Int(int64(took)),
 		history.Keyword("heads"), history.MapOf(kvs...),
 	}

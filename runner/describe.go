@@ -44,17 +44,17 @@ func (t *test) describe() history.Value {
 	)
 }
 
-// bounds are what a devnet file says beside its profile; nil where it says
-// nothing.
+// bounds are what a devnet file says beside its profile, and the block time as it
+// is where it says nothing; nil for neither.
 func (t *test) bounds() history.Value {
 	var kvs []history.Value
 	if f := t.o.file; f != nil {
 		if f.ReorgDepth > 0 {
 			kvs = append(kvs, history.Keyword("reorg-depth"), history.Int(int64(f.ReorgDepth)))
 		}
-		if f.BlockTime > 0 {
-			kvs = append(kvs, history.Keyword("block-time"), history.Int(int64(f.BlockTime)))
-		}
+	}
+	if t.blockTime > 0 {
+		kvs = append(kvs, history.Keyword("block-time"), history.Int(int64(t.blockTime)))
 	}
 	if len(kvs) == 0 {
 		return history.Value{}

@@ -29,6 +29,7 @@ type test struct {
 	net       *network
 	clients   []*client.Client
 	profile   claims.Profile
+	blockTime time.Duration // from block to block; 0 when nobody knows
 	book      *workloads.Book
 	instances []workloads.Instance
 	threads   []workloads.Thread // of the main phase, in the order of their process ids
@@ -128,6 +129,9 @@ func (t *test) setup(ctx context.Context) error {
 		return err
 	}
 	if err := t.writeTest(); err != nil {
+		return err
+	}
+	if err := t.findBlockTime(ctx); err != nil {
 		return err
 	}
 	if err := t.prepare(ctx, accounts); err != nil {

@@ -25,6 +25,10 @@ type Header struct {
 	Root    common.Hash // state root
 	Time    uint64      // Unix seconds by the chain's own clock; at most math.MaxInt64
 	BaseFee *big.Int    // wei; nil before London
+
+	// What not every question needs is zero where the node does not say.
+	Receipts common.Hash // root of the receipts
+	Miner    common.Address
 }
 
 // Head is one answer about a node's tags. Nodes need not answer a batch
@@ -181,6 +185,8 @@ func (c *Client) header(r *request) (Header, error) {
 		Root      *common.Hash    `json:"stateRoot"`
 		Timestamp *hexutil.Uint64 `json:"timestamp"`
 		BaseFee   *hexutil.Big    `json:"baseFeePerGas"`
+		Receipts  *common.Hash    `json:"receiptsRoot"`
+		Miner     *common.Address `json:"miner"`
 	}
 	if err := json.Unmarshal(r.raw, &wire); err != nil {
 		return Header{}, c.fault(r.method, malformed("block %s: %v", argText(r.args[0]), err))
@@ -191,10 +197,17 @@ func (c *Client) header(r *request) (Header, error) {
 	if uint64(*wire.Number) > math.MaxInt64 || uint64(*wire.Timestamp) > math.MaxInt64 {
 		return Header{}, c.fault(r.method, malformed("block %s has an impossible number or timestamp", argText(r.args[0])))
 	}
-	return Header{
+	h := Header{
 		Number: uint64(*wire.Number), Hash: *wire.Hash, Parent: *wire.Parent, Root: *wire.Root,
 		Time: uint64(*wire.Timestamp), BaseFee: (*big.Int)(wire.BaseFee),
-	}, nil
+	}
+	if wire.Receipts != nil {
+		h.Receipts = *wire.Receipts
+	}
+	if wire.Miner != nil {
+		h.Miner = *wire.Miner
+	}
+	return h, nil
 }
 
 func argText(arg any) string {

@@ -55,3 +55,22 @@ func (c *Client) Fees(ctx context.Context) (Fees, error) {
 func (f Fees) cost(gas uint64) *big.Int {
 	return new(big.Int).Mul(f.Cap, new(big.Int).SetUint64(gas))
 }
+
+// AtLeast raises fees that are too small for a few percent of them to count: to
+// that tip, in wei a unit of gas, and a cap with room above it.
+func (f Fees) AtLeast(tip int64) Fees {
+	least := big.NewInt(tip)
+	if f.Tip != nil && f.Tip.Cmp(least) < 0 {
+		f.Tip = least
+	}
+	if most := new(big.Int).Mul(least, big.NewInt(headroom)); f.Cap.Cmp(most) < 0 {
+		f.Cap = most
+	}
+	return f
+}
+
+// scale is a share of an amount, in percent.
+func scale(n *big.Int, percent int64) *big.Int {
+	out := new(big.Int).Mul(n, big.NewInt(percent))
+	return out.Div(out, big.NewInt(100))
+}

@@ -147,6 +147,8 @@ func TestHostileAnswers(t *testing.T) {
 					return err
 				},
 				"logs of": func(ctx context.Context) error { _, err := c.LogsOf(ctx, common.Address{}, common.Hash{1}); return err },
+				"body":    func(ctx context.Context) error { _, err := c.BodyAt(ctx, 5); return err },
+				"pool":    func(ctx context.Context) error { _, err := c.Pool(ctx, []common.Address{{1}}); return err },
 				"logs":    func(ctx context.Context) error { _, err := c.LogsBetween(ctx, common.Address{}, 5, 6); return err },
 			} {
 				ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

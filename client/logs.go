@@ -102,14 +102,14 @@ func (c *Client) logs(r *request, contract common.Address) ([]BlockLog, error) {
 	}
 	out := make([]BlockLog, len(wire))
 	for i, l := range wire {
-		if l.Address == nil || l.Data == nil || l.Number == nil || l.BlockHash == nil || l.Tx == nil || logIndex(l.Index) < 0 || uint64(*l.Number) > math.MaxInt64 {
+		if l.Address == nil || l.Data == nil || l.Number == nil || l.BlockHash == nil || l.Tx == nil || count(l.Index) < 0 || uint64(*l.Number) > math.MaxInt64 {
 			return nil, c.fault(r.method, malformed("log %d lacks a proper address, data, blockNumber, blockHash, transactionHash or logIndex", i))
 		}
 		if *l.Address != contract {
 			return nil, c.fault(r.method, malformed("logs of %s were asked for, one of %s answered", contract, *l.Address))
 		}
 		out[i] = BlockLog{
-			Log:    Log{Address: *l.Address, Topics: l.Topics, Data: *l.Data, Index: logIndex(l.Index)},
+			Log:    Log{Address: *l.Address, Topics: l.Topics, Data: *l.Data, Index: count(l.Index)},
 			Number: uint64(*l.Number), BlockHash: *l.BlockHash, Tx: *l.Tx,
 		}
 	}

@@ -24,7 +24,10 @@ type Receipt struct {
 	Tx        common.Hash
 	BlockHash common.Hash
 	Number    uint64
+	Index     int64           // in its block; -1 when the node does not say
 	OK        bool            // status 1; else the transaction was reverted
+	From      common.Address  // zero when the node does not say
+	Gas       int64           // units that it used; -1 when the node does not say
 	Contract  *common.Address // what it created, if anything
 	Logs      []Log
 }
@@ -56,7 +59,10 @@ func (c *Client) receipt(r *request, tx common.Hash) (*Receipt, error) {
 		Tx        *common.Hash    `json:"transactionHash"`
 		BlockHash *common.Hash    `json:"blockHash"`
 		Number    *hexutil.Uint64 `json:"blockNumber"`
+		Index     *hexutil.Uint64 `json:"transactionIndex"`
 		Status    *hexutil.Uint64 `json:"status"`
+		From      *common.Address `json:"from"`
+		Gas       *hexutil.Uint64 `json:"gasUsed"`
 		Contract  *common.Address `json:"contractAddress"`
 		Logs      []struct {
 			Address common.Address  `json:"address"`
@@ -77,15 +83,21 @@ func (c *Client) receipt(r *request, tx common.Hash) (*Receipt, error) {
 	if wire.BlockHash == nil || wire.Number == nil || wire.Status == nil || uint64(*wire.Number) > math.MaxInt64 || *wire.Status > 1 {
 		return nil, c.fault(r.method, malformed("receipt of %s lacks a proper blockHash, blockNumber or status", tx))
 	}
-	out := &Receipt{Tx: tx, BlockHash: *wire.BlockHash, Number: uint64(*wire.Number), OK: *wire.Status == 1, Contract: wire.Contract}
+	out := &Receipt{
+		Tx: tx, BlockHash: *wire.BlockHash, Number: uint64(*wire.Number), Index: count(wire.Index), OK: *wire.Status == 1,
+		Gas: count(wire.Gas), Contract: wire.Contract,
+	}
+	if wire.From != nil {
+		out.From = *wire.From
+	}
 	for _, l := range wire.Logs {
-		out.Logs = append(out.Logs, Log{Address: l.Address, Topics: l.Topics, Data: l.Data, Index: logIndex(l.Index)})
+		out.Logs = append(out.Logs, Log{Address: l.Address, Topics: l.Topics, Data: l.Data, Index: count(l.Index)})
 	}
 	return out, nil
 }
 
-// logIndex reads an index that may be missing, or absurd.
-func logIndex(i *hexutil.Uint64) int64 {
+// count reads a number that may be missing, or absurd: -1 then.
+func count(i *hexutil.Uint64) int64 {
 	if i == nil || uint64(*i) > math.MaxInt64 {
 		return -1
 	}

@@ -39,8 +39,8 @@ const epoch = 32
 // Chain is a running node. A block that cannot be made is a broken test, so its
 // methods panic.
 type Chain struct {
-	// URL is where it answers JSON-RPC.
-	URL string
+	// URL is where it answers JSON-RPC, WS where it does over WebSocket.
+	URL, WS string
 
 	options Options
 	backend *eth.Ethereum
@@ -70,7 +70,10 @@ func Start(t testing.TB, o Options) *Chain {
 		P2P:                  p2p.Config{NoDiscovery: true, NoDial: true},
 		HTTPHost:             "127.0.0.1",
 		HTTPPort:             0,
-		HTTPModules:          []string{"eth"},
+		HTTPModules:          []string{"eth", "txpool"},
+		WSHost:               "127.0.0.1",
+		WSPort:               0,
+		WSModules:            []string{"eth"},
 		BatchRequestLimit:    1000,
 		BatchResponseMaxSize: 25 << 20,
 	})
@@ -88,7 +91,7 @@ func Start(t testing.TB, o Options) *Chain {
 		t.Fatalf("node: %v", err)
 	}
 	backend.SetSynced()
-	return &Chain{URL: stack.HTTPEndpoint(), options: o, backend: backend}
+	return &Chain{URL: stack.HTTPEndpoint(), WS: stack.WSEndpoint(), options: o, backend: backend}
 }
 
 // Commit makes one block of what is in the pool, tells the node and returns its

@@ -24,7 +24,10 @@ type claim struct {
 
 // all lists the claims by workload. To add one, add it here.
 func all() []claim {
-	return []claim{head(), register(), counter(), set(), bank(), appends(), logs(), transfer(), callAt(), precompile()}
+	return []claim{
+		head(), register(), counter(), set(), bank(), appends(), logs(), transfer(), callAt(), precompile(),
+		sampled("receipt"), sampled("block"), sampled("consensus"), sub(), pool(),
+	}
 }
 
 // Workloads lists the names of the workloads that something is claimed of.

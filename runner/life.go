@@ -28,6 +28,7 @@ type test struct {
 
 	net       *network
 	clients   []*client.Client
+	comets    []*client.Comet // of every node, or none
 	profile   claims.Profile
 	blockTime time.Duration // from block to block; 0 when nobody knows
 	book      *workloads.Book
@@ -121,6 +122,16 @@ func (t *test) setup(ctx context.Context) error {
 			return fmt.Errorf("node %s: %w", n.Name, err)
 		}
 		t.clients = append(t.clients, c)
+		if n.Comet != "" {
+			comet, err := client.DialComet(n.Name, n.Comet)
+			if err != nil {
+				return err
+			}
+			t.comets = append(t.comets, comet)
+		}
+	}
+	if len(t.comets) != len(t.clients) {
+		t.comets = nil
 	}
 	if t.profile, err = t.findProfile(ctx); err != nil {
 		return err

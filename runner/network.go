@@ -183,6 +183,9 @@ func (t *test) closeNetwork() error {
 	for _, c := range t.clients {
 		c.Close()
 	}
+	for _, c := range t.comets {
+		c.Close()
+	}
 	if t.net == nil {
 		return nil
 	}

@@ -96,6 +96,9 @@ func (o *Options) Check() error {
 			return err
 		}
 	}
+	if err := o.checkOffers(); err != nil {
+		return err
+	}
 	nodes := o.Nodes
 	if len(o.RPC) > 0 {
 		nodes = len(o.RPC)
@@ -130,6 +133,40 @@ func (o *Options) Check() error {
 	}
 	o.threads, err = parseConcurrency(o.Concurrency, nodes)
 	return err
+}
+
+// Offers is what the nodes will offer beside JSON-RPC over HTTP. Of a devnet file
+// that cannot be read Check says why.
+func (o *Options) Offers() (out workloads.Offers) {
+	switch {
+	case len(o.RPC) > 0: // only those URLs are known
+	case o.Devnet == "":
+		out = workloads.Offers{WS: true, Comet: true}
+	default:
+		if f, err := process.Read(o.Devnet); err == nil {
+			out.WS, out.Comet = f.Serves()
+		}
+	}
+	return out
+}
+
+// checkOffers looks for workloads that the network has no way for.
+func (o *Options) checkOffers() error {
+	offers := o.Offers()
+	for _, name := range o.Workloads {
+		w, err := workloads.Get(name)
+		if err != nil {
+			return err
+		}
+		if lacks := w.Lacks(offers); lacks != "" {
+			where := "the nodes of " + o.Devnet + " do not all have one"
+			if len(o.RPC) > 0 {
+				where = "the nodes behind --rpc are known by JSON-RPC over HTTP only"
+			}
+			return usage.Errorf("--workload %s: it needs %s, and %s: leave it out", name, lacks, where)
+		}
+	}
+	return nil
 }
 
 // reach is what the nemesis will have power over.

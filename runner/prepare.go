@@ -19,7 +19,7 @@ func (t *test) prepare(ctx context.Context, accounts *client.Accounts) error {
 	}
 	t.book = workloads.NewBook()
 	env := workloads.Env{
-		Nodes: t.clients, Accounts: accounts, Fees: fees, Book: t.book, Profile: t.profile,
+		Nodes: t.clients, WS: t.streams(), Comet: t.comets, Accounts: accounts, Fees: fees, Book: t.book, Profile: t.profile,
 		Rand: stream(t.o.Seed, streamClients), Concurrency: t.o.threads, OpTimeout: t.o.OpTimeout,
 	}
 	t.instances = make([]workloads.Instance, len(t.o.Workloads))
@@ -55,6 +55,18 @@ func (t *test) prepare(ctx context.Context, accounts *client.Accounts) error {
 		t.threads = append(t.threads, instance.Threads()...)
 	}
 	return nil
+}
+
+// streams lists the nodes' WebSockets; none when one of them has none.
+func (t *test) streams() []string {
+	var out []string
+	for _, n := range t.net.Nodes() {
+		if n.WS == "" {
+			return nil
+		}
+		out = append(out, n.WS)
+	}
+	return out
 }
 
 // final lets every workload make its last operations, and then read the chain as

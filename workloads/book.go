@@ -2,6 +2,8 @@ package workloads
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,13 +14,15 @@ import (
 )
 
 // Book is what the workloads of one run tell each other: what the transactions
-// to their addresses mean, and whose accounts they sign with. It is safe for
-// concurrent use.
+// to their addresses mean, whose accounts they sign with, and which transactions
+// there have been. It is safe for concurrent use.
 type Book struct {
 	mu       sync.Mutex
 	decoders map[common.Address]Decoder
 	start    uint64 // the lowest height of them
 	senders  []common.Address
+
+	recent recent
 }
 
 // NewBook returns an empty book.
@@ -78,6 +82,17 @@ func (b *Book) Senders() []common.Address {
 	defer b.mu.Unlock()
 	return append([]common.Address(nil), b.senders...)
 }
+
+// addresses lists those that the book knows how to read, sorted.
+func (b *Book) addresses() []common.Address {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(b.decoders), common.Address.Cmp)
+}
+
+// signed notes a transaction that was signed and is done with, whatever became of
+// it, for others to ask about.
+func (b *Book) signed(tx common.Hash) { b.recent.add(tx) }
 
 // Walk returns one thread for each node that reads the transactions of every
 // block from the first height of the book on, of whatever workload (:txs). They

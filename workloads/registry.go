@@ -19,6 +19,7 @@ import (
 func All() []Workload {
 	return []Workload{
 		head(), register(), counter(), set(), bank(), appendWorkload(), logWorkload(), transfer(), callAt(), precompile(),
+		receipt(), block(), consensus(), sub(), pool(),
 	}
 }
 
@@ -37,13 +38,19 @@ func Names() []string {
 // Everything is the name that stands for all workloads.
 const Everything = "all"
 
-// Expand puts all workloads in the place of Everything, and leaves each name once.
-func Expand(names []string) []string {
+// Expand puts all workloads that a network with these offers can run in the place
+// of Everything, and leaves each name once.
+func Expand(names []string, o Offers) []string {
 	var out []string
 	for _, name := range names {
 		these := []string{name}
 		if name == Everything {
-			these = Names()
+			these = nil
+			for _, w := range All() {
+				if w.Lacks(o) == "" {
+					these = append(these, w.Name)
+				}
+			}
 		}
 		for _, name := range these {
 			if !slices.Contains(out, name) {

@@ -44,9 +44,24 @@ func TestExpand(t *testing.T) {
 		{[]string{"all", "head", "all"}, Names()},
 		{[]string{"nonsense"}, []string{"nonsense"}}, // Get says so
 	} {
-		if got := Expand(test.names); !slices.Equal(got, test.want) {
+		if got := Expand(test.names, Offers{WS: true, Comet: true}); !slices.Equal(got, test.want) {
 			t.Errorf("%v is %v, want %v", test.names, got, test.want)
 		}
+	}
+}
+
+// Not every network can do everything: all is what this one can.
+func TestExpandKnowsTheNetwork(t *testing.T) {
+	bare := Expand([]string{"all"}, Offers{})
+	if slices.Contains(bare, "sub") || slices.Contains(bare, "consensus") || !slices.Contains(bare, "register") {
+		t.Errorf("all of a network with HTTP alone is %v", bare)
+	}
+	if ws := Expand([]string{"all"}, Offers{WS: true}); !slices.Contains(ws, "sub") || slices.Contains(ws, "consensus") {
+		t.Errorf("all of a network with WebSockets is %v", ws)
+	}
+	w, err := Get("sub")
+	if err != nil || w.Lacks(Offers{Comet: true}) == "" || w.Lacks(Offers{WS: true}) != "" {
+		t.Errorf("sub lacks %q, %q", w.Lacks(Offers{Comet: true}), w.Lacks(Offers{WS: true}))
 	}
 }
 

@@ -25,17 +25,18 @@ func (s *Sender) Node() *client.Client { return s.node }
 // it: its type and error, :tx, :from and :nonce once it was signed, and the block
 // that it is in. The receipt is nil unless it was seen.
 func (s *Sender) Execute(ctx context.Context, o history.Op, do client.Action) (history.Op, *client.Receipt) {
-	if s.account == nil {
-		next, err := s.env.Accounts.Next()
-		if err != nil {
-			return failed(o, client.Refused, err.Error()), nil
-		}
-		s.account = next
-		s.env.Book.sender(next.Address)
+	if err := s.openAccount(); err != nil {
+		return failed(o, client.Refused, err.Error()), nil
 	}
 	r := s.node.Execute(ctx, s.account, s.env.Fees, do)
+	return s.settled(o, r), r.Receipt
+}
+
+// settled completes an op by what became of its transaction.
+func (s *Sender) settled(o history.Op, r client.Result) history.Op {
 	o = conclude(o, r.Outcome)
 	if r.Tx != (common.Hash{}) {
+		s.env.Book.signed(r.Tx)
 		o.Set(history.TxKey, history.Text(r.Tx.Hex()))
 		o.Set(fromKey, history.Text(r.From.Hex()))
 		o.Set(nonceKey, history.Int(int64(r.Nonce)))
@@ -43,7 +44,15 @@ func (s *Sender) Execute(ctx context.Context, o history.Op, do client.Action) (h
 	if r.Receipt != nil {
 		place(&o, r.Receipt.Number, r.Receipt.BlockHash)
 	}
-	return o, r.Receipt
+	return o
+}
+
+// openAccount makes sure that the client has an account.
+func (s *Sender) openAccount() error {
+	if s.account != nil {
+		return nil
+	}
+	return s.crash()
 }
 
 // Keys of the extras of a signed transaction.

@@ -23,6 +23,7 @@ type span struct {
 	last     uint64
 	begun    bool
 	failures int // in a row
+	asked    int // by sparse
 }
 
 // enoughFailures ends a span: a node that hangs would else take the operation
@@ -63,9 +64,7 @@ func (s *span) head() uint64 {
 // header asks for the header at a height.
 func (s *span) header(ctx context.Context, n uint64) (client.Header, error) {
 	answer := s.node.Headers(ctx, []uint64{n})[0]
-	if s.failures++; answer.Err == nil {
-		s.failures = 0
-	}
+	s.count(answer.Err)
 	return answer.Value, answer.Err
 }
 

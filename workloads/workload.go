@@ -3,6 +3,7 @@ package workloads
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/jepgo/jepgo/claims"
@@ -18,15 +19,37 @@ type Workload struct {
 	// Submits says that it is Shared: it submits transactions, and leaves that to
 	// the clients of the run.
 	Submits bool
+	Needs   Offers // what every node has to offer beside JSON-RPC over HTTP
 	Doc     string // one paragraph for jepgo explain and --help
 	// New prepares the workload on a running network: it deploys contracts and
 	// returns once they can be used. Workloads are prepared at the same time.
 	New func(ctx context.Context, env Env) (Instance, error)
 }
 
+// Offers is what every node of a network offers beside JSON-RPC over HTTP.
+type Offers struct {
+	WS    bool // JSON-RPC over WebSocket
+	Comet bool // CometBFT's own RPC
+}
+
+// Lacks says, in words, what the workload needs and the network does not offer; ""
+// when it can run there.
+func (w Workload) Lacks(o Offers) string {
+	var lacks []string
+	if w.Needs.WS && !o.WS {
+		lacks = append(lacks, "JSON-RPC over WebSocket")
+	}
+	if w.Needs.Comet && !o.Comet {
+		lacks = append(lacks, "CometBFT's own RPC")
+	}
+	return strings.Join(lacks, " and ")
+}
+
 // Env is what a workload is given.
 type Env struct {
 	Nodes    []*client.Client // one for each node, in the network's order; shared, safe for concurrent use
+	WS       []string         // the nodes' WebSocket URLs in the same order; none where some node has none
+	Comet    []*client.Comet  // the nodes' CometBFT, likewise
 	Accounts *client.Accounts // funded senders
 	Deployer *client.Account  // funded, this workload's own
 	Fees     client.Fees

@@ -62,7 +62,7 @@ completed and judged. Interrupt twice: heal and leave.
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	fs := cmd.Flags()
-	fs.StringVar(&f.workload, "workload", strings.Join(workloads.Default(), ","), "workloads, comma-joined: "+workloads.Everything+", "+strings.Join(workloads.Names(), ", "))
+	fs.StringVar(&f.workload, "workload", strings.Join(workloads.Default(), ","), "workloads, comma-joined: "+workloads.Everything+" that this network can do, "+strings.Join(workloads.Names(), ", "))
 	fs.StringVar(&f.Nemesis, "nemesis", "none", "faults, comma-joined: "+strings.Join(nemesis.Names(), ", ")+"; a colon chooses: partition:halves, kill:one")
 	fs.DurationVar(&f.Time, "time", time.Minute, "length of the main phase")
 	fs.IntVar(&f.Nodes, "nodes", 0, "number of nodes of the devnet (default: those of the devnet file, or 4)")
@@ -152,7 +152,7 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 			}
 		}
 	}
-	f.Workloads = workloads.Expand(splitNames(f.workload))
+	f.Workloads = workloads.Expand(splitNames(f.workload), f.Offers())
 	if f.recall != "" {
 		if err := f.replayed(cmd); err != nil {
 			return err

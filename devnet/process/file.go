@@ -94,6 +94,18 @@ func (f *File) Text() []byte { return slices.Clone(f.text) }
 // Count is how many nodes the file has.
 func (f *File) Count() int { return max(f.Nodes.count, len(f.Nodes.specs)) }
 
+// Serves says what all of its nodes will serve beside JSON-RPC over HTTP: JSON-RPC
+// over WebSocket, and CometBFT's own RPC.
+func (f *File) Serves() (ws, comet bool) {
+	ws, comet = true, true
+	for i := range f.Count() {
+		s := f.node(i)
+		_, port := s.Ports["ws"]
+		ws, comet = ws && (port || s.WS.set), comet && s.Comet.set
+	}
+	return ws, comet
+}
+
 // Resize gives a file that names a number of nodes another number.
 func (f *File) Resize(n int) error {
 	if f.Nodes.specs != nil {

@@ -154,6 +154,18 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+func TestServes(t *testing.T) {
+	for path, want := range map[string][2]bool{"clique/clique.yaml": {true, false}, "embedded.yaml": {true, true}} {
+		f, err := Read("../../examples/" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ws, comet := f.Serves(); ws != want[0] || comet != want[1] {
+			t.Errorf("%s serves WebSocket %v, CometBFT %v, want %v", path, ws, comet, want)
+		}
+	}
+}
+
 // TestEveryFieldIsDocumented holds docs/devnet-file.md to the fields that there
 // are.
 func TestEveryFieldIsDocumented(t *testing.T) {

@@ -82,6 +82,7 @@ type Account struct {
 	Address common.Address
 	key     *ecdsa.PrivateKey
 	nonce   uint64 // of the next transaction
+	signed  uint64 // transactions so far, those that were never sent among them
 }
 
 func newAccount(key *ecdsa.PrivateKey, nonce uint64) *Account {
@@ -105,8 +106,11 @@ type Tx struct {
 }
 
 // sign makes the transaction with the account's next nonce, without using the
-// nonce up.
+// nonce up. No two are alike, also of one nonce and one action: what was refused,
+// and then done by the next operation, would else seem to have happened.
 func (a *Account) sign(fees Fees, do Action) (Tx, error) {
+	do.Gas += a.signed // a limit: nobody pays for it
+	a.signed++
 	var body types.TxData
 	if fees.Legacy {
 		body = &types.LegacyTx{Nonce: a.nonce, GasPrice: fees.Cap, Gas: do.Gas, To: do.To, Value: do.Value, Data: do.Data}

@@ -20,8 +20,11 @@ import (
 //     it has announced what its node showed as its head before the fourth-last
 //     batch began, or a block above. A stream of logs repeats none (the same log
 //     twice without a removal).
+//   - sub-complete, where every block is final: between the first and the last
+//     logs of a stream it has those of every :emit that was acknowledged.
 //   - sub-causality, a warning: an announced head that the node did not serve
-//     within the grace.
+//     within the grace. Where every block is final and the chain has another block
+//     there in the end, it is invalid: nobody ever had it.
 //
 // A stream that was lost or opened anew begins again. O(n + events) time, 40 bytes
 // for each log that is announced.
@@ -41,6 +44,7 @@ type sub struct {
 	ended                       []*liveStream
 	tops                        []top // node → its highest head
 	heads, logN, served, unserv int
+	unserved                    []unserved
 	found                       findings
 }
 
@@ -57,6 +61,12 @@ type liveStream struct {
 	batch int
 	lag   bool                 // it was reported
 	logs  map[[2]id]*announced // block and number in it
+}
+
+// unserved is an announced head that the node did not have.
+type unserved struct {
+	h        id
+	at, node int32
 }
 
 type announced struct {
@@ -128,6 +138,7 @@ func (c *sub) batch(it *item) {
 		if yes, isFlag := ok.Flag(); isPair && isFlag {
 			if c.served++; !yes {
 				c.unserv++
+				c.unserved = append(c.unserved, unserved{c.r.of(h.Bytes()), int32(it.at), it.node})
 				c.found.warn("%s announced block %s and did not serve it within the grace (op %d)", c.r.nodeName(it.node), short(string(h.Bytes())), it.at)
 			}
 		}
@@ -217,6 +228,10 @@ func (c *sub) Finish(ctx context.Context, src history.Source) checker.Result {
 				c.r.nodeName(s.node), k[1], l.n, c.r.short(k[0]), l.at, c.r.short(c.r.blocks[canon].h), c.r.blocks[canon].nOp, s.top))
 		}
 	}
+	if c.o.FinalTag == latestTag.String() {
+		c.phantoms(e)
+		c.leftOut(e, streams)
+	}
 	c.found.facts += c.heads
 	return c.found.result(src, c.Name(), fmt.Sprintf("%s and %s announced as the chain has them", plural(c.heads, "head"), plural(c.logN, "log")),
 		"no stream announced anything, so nothing could be compared",
@@ -224,4 +239,57 @@ func (c *sub) Finish(ctx context.Context, src history.Source) checker.Result {
 			{Name: "heads announced", Value: fmt.Sprint(c.heads)}, {Name: "logs announced", Value: fmt.Sprint(c.logN)},
 			{Name: "heads asked for once announced", Value: fmt.Sprintf("%d, %d not served within the grace", c.served, c.unserv)},
 		})
+}
+
+// phantoms looks for announced heads that no node had.
+func (c *sub) phantoms(e *ending) {
+	for _, u := range c.unserved {
+		b := c.r.find(u.h)
+		if b < 0 || e.canon[b] {
+			continue
+		}
+		n, known := c.r.height(b)
+		other := e.block(n)
+		if !known || other < 0 || n > c.o.settled(e.tipN) {
+			continue
+		}
+		c.found.report("sub-causality", []int{int(u.at), int(c.r.blocks[other].nOp)}, saying(
+			"%s announced block %d %s and did not serve it within the grace (op %d), and the chain has %s there (op %d).",
+			c.r.nodeName(u.node), n, c.r.short(u.h), u.at, c.r.short(c.r.blocks[other].h), c.r.blocks[other].nOp))
+	}
+}
+
+// leftOut looks in the streams of logs for every acknowledged :emit between what
+// they began and ended with.
+func (c *sub) leftOut(e *ending, streams []*liveStream) {
+	for _, s := range streams {
+		var first, last *announced
+		for _, l := range s.logs {
+			if first == nil || l.n < first.n || l.n == first.n && l.at < first.at {
+				first = l
+			}
+			if last == nil || l.n > last.n || l.n == last.n && l.at < last.at {
+				last = l
+			}
+		}
+		if first == nil {
+			continue
+		}
+		for i := range c.r.acks {
+			a := &c.r.acks[i]
+			if a.f != opEmit || a.typ != history.OK || a.log < 0 || a.n <= first.n || a.n >= last.n {
+				continue
+			}
+			if b := c.r.find(a.h); b < 0 || !e.canon[b] {
+				continue
+			}
+			c.found.facts++
+			if s.logs[[2]id{a.h, a.log}] != nil {
+				continue
+			}
+			c.found.reportTxs("sub-complete", []string{c.r.say(a.tx)}, []int{int(a.at), int(first.at), int(last.at)}, saying(
+				"%s did not announce log %d of block %d %s, which transaction %s emitted (op %d), in a stream with logs of block %d (op %d) and %d (op %d).",
+				c.r.nodeName(s.node), a.log, a.n, c.r.short(a.h), c.r.short(a.tx), a.at, first.n, first.at, last.n, last.at))
+		}
+	}
 }

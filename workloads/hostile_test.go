@@ -109,6 +109,9 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 						}
 					case "write", "cas", "read", "inc", "add", "move", "txn", "emit", "put", "pay", "submit", "precompile":
 						want = history.Info
+						if isRefused(done) && strings.Contains(done.Error.String(), "deadline exceeded") {
+							want = history.Fail // this machine was too busy to connect in time
+						}
 						if nonce, ok := done.Lookup(nonceKey); !ok || nonce.IsNil() {
 							t.Errorf("%s in doubt has no :nonce", o.F)
 						}

@@ -44,9 +44,10 @@ type contests struct {
 	sink  common.Address // where submitted payments go
 	reads bool           // the nodes tell what is in their pools
 
-	mu   sync.Mutex
-	next int64
-	open []*contest // oldest first
+	mu    sync.Mutex
+	next  int64
+	turns int        // replacements drawn
+	open  []*contest // oldest first
 }
 
 // contest is a slot that is open for replacements.
@@ -78,18 +79,19 @@ func newContests(env Env) *contests {
 func (w *contests) Strong(rng *rand.Rand) history.Op {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.open) > 0 && rng.IntN(2) == 0 {
+	if len(w.open) > 0 && rng.IntN(3) > 0 {
 		if c := w.open[rng.IntN(len(w.open))]; c.attempts < slotAttempts {
 			c.attempts++
+			// They take turns, so that a short run has enough of both to see each win.
+			f := "replace"
+			if w.turns++; w.turns%2 == 0 {
+				f = "cancel"
+			}
 			fee := c.fee + c.fee/4
-			if rng.IntN(5) == 0 {
+			if f == "replace" && rng.IntN(5) == 0 {
 				fee = c.fee + c.fee/20 // less than nodes want for a replacement
 			} else {
 				c.fee = fee
-			}
-			f := "replace"
-			if rng.IntN(3) == 0 {
-				f = "cancel"
 			}
 			return history.Op{F: f, Value: slotValue(c.id, fee)}
 		}

@@ -128,6 +128,7 @@ func TestFixtures(t *testing.T) {
 		{"run-ok.edn", Stats(Floor{}), Unknown, "phase run has fewer successes than the floor: 3 of 10: run longer (--time) or with more clients", 6},
 		{"run-ok.edn", Stats(Floor{Run: 2, Each: 2}), Unknown, `operation "write" has fewer successes in phase run than the floor: 1 of 2: run longer (--time) or with more clients`, 6},
 		{"never-worked-bad.edn", Stats(small), Unknown, `operation "cas" never succeeded: 1 failed, 1 in doubt of 2`, 5},
+		{"never-worked-bad.edn", Stats(Floor{Run: 1, Of: []string{}, Spare: []string{"cas"}}), Valid, "every operation had successes", 5},
 		{"run-ok.edn", NemesisFaults(), Valid, "each of 2 faults was seen to bite and to be undone", 4},
 		{"no-evidence-bad.edn", NemesisFaults(), Unknown, "start-partition of n1, n2 (op 1) was not seen to bite (op 2): no connection crossed the cut", 2},
 		{"not-undone-bad.edn", NemesisFaults(), Unknown, "dirty: pause of n3 (op 1) could not be seen to be undone (op 4): process is still stopped", 2},

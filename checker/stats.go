@@ -17,6 +17,9 @@ type Floor struct {
 	Final int      // ok client ops in the phase :final; default 1
 	Each  int      // ok ops of each :f in Of, in the phase :run, if it was invoked there; default 1
 	Of    []string // default write, cas, read
+	// Spare are operations of which all may fail, as those do that compete with
+	// others for one thing; that is a warning then.
+	Spare []string
 }
 
 // Stats returns the checker stats: how many operations of each :f succeeded,
@@ -169,6 +172,11 @@ func (c *stats) Finish(ctx context.Context, _ history.Source) Result {
 	}
 	r.Verdict = Valid
 	r.Reason = fmt.Sprintf("every operation had successes, %d in all", c.okIn["run"]+c.okIn["heal"]+c.okIn["final"])
+	for _, f := range c.floor.Spare {
+		if t := c.byF[f]; t != nil && t.ok == 0 {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("operation %q never succeeded, which its kind may: %d failed, %d in doubt", f, t.fail, t.info))
+		}
+	}
 	return r
 }
 
@@ -181,7 +189,7 @@ func (c *stats) problems(byF map[string]*tally, okIn map[string]int, phased bool
 		return []string{"history has no client operations"}
 	}
 	for _, f := range sortedKeys(byF) {
-		if t := byF[f]; t.ok == 0 {
+		if t := byF[f]; t.ok == 0 && !slices.Contains(c.floor.Spare, f) {
 			problems = append(problems, fmt.Sprintf("operation %q never succeeded: %d failed, %d in doubt of %d", f, t.fail, t.info, max(t.invoked, t.fail+t.info)))
 		}
 	}

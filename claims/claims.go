@@ -72,7 +72,7 @@ func Streams(info checker.TestInfo) (fair []checker.Stream, notClaimed []string,
 		return nil, nil, fmt.Errorf("history names no workload, want some of %s", strings.Join(Workloads(), ", "))
 	}
 	r := chain.NewReader()
-	fair = []checker.Stream{checker.StatsStream(checker.Floor{}), checker.NemesisFaultsStream(), checker.ConvergeStream()}
+	fair = []checker.Stream{checker.StatsStream(checker.Floor{Spare: []string{"replace", "cancel"}}), checker.NemesisFaultsStream(), checker.ConvergeStream()}
 	add := func(streams ...checker.Stream) {
 		for _, one := range streams {
 			if !slices.ContainsFunc(fair, func(other checker.Stream) bool { return other.Name() == one.Name() }) {

@@ -12,10 +12,10 @@ import (
 type book struct {
 	bodyOf    []int32 // block → place in bodies plus 1
 	bodies    []body
-	receipts  []receipt
-	receiptOf map[[2]id]int32 // transaction and block → place in receipts
-	logRows   []logRow        // of receipts
-	acks      []ack
+	receipts  list[receipt]
+	receiptOf byID         // transaction → place in receipts plus 1
+	logRows   list[logRow] // of receipts
+	acks      list[ack]
 
 	once sync.Once
 	last ending
@@ -35,6 +35,7 @@ type receipt struct {
 	i        int32
 	at, node int32
 	logs     [2]int32 // from and to in logRows
+	next     int32    // the one of the same transaction in another block: its place plus 1
 }
 
 // logRow is one log of a receipt.
@@ -84,7 +85,7 @@ func (r *Reader) note(it *item) {
 		if it.f == opEmit {
 			a.element = r.value(it.value)
 		}
-		r.acks = append(r.acks, a)
+		r.acks.push(a)
 	}
 }
 
@@ -124,7 +125,7 @@ func (r *Reader) noteReceipt(it *item) {
 		return
 	}
 	rc := receipt{n: it.block.n, tx: it.arg, h: it.block.h, i: -1, at: int32(it.at), node: it.node}
-	rc.logs[0] = int32(len(r.logRows))
+	rc.logs[0] = int32(r.logRows.n)
 	mark := uint64(it.block.n)
 	n := it.value.Len() / 2
 	for key := it.value.First(); n > 0; n-- {
@@ -148,23 +149,25 @@ func (r *Reader) noteReceipt(it *item) {
 			key = v.Next()
 		}
 	}
-	rc.logs[1], rc.mark = int32(len(r.logRows)), mark
-	pair := [2]id{rc.tx, rc.h}
-	if at, known := r.receiptOf[pair]; known {
-		was := &r.receipts[at]
+	rc.logs[1], rc.mark = int32(r.logRows.n), mark
+	first := r.receiptOf.get(rc.tx)
+	for p := first; p > 0; {
+		was := r.receipts.at(int(p - 1))
+		if was.h != rc.h {
+			p = was.next
+			continue
+		}
 		it.receipt = repeated{again: true, differs: was.mark != rc.mark, before: was.at}
 		if it.receipt.differs {
-			r.receipts = append(r.receipts, rc) // it is held against its block too
+			r.receipts.push(rc) // it is held against its block too
 		} else {
-			r.logRows = r.logRows[:rc.logs[0]]
+			r.logRows.cut(int(rc.logs[0]))
 		}
 		return
 	}
-	if r.receiptOf == nil {
-		r.receiptOf = make(map[[2]id]int32)
-	}
-	r.receiptOf[pair] = int32(len(r.receipts))
-	r.receipts = append(r.receipts, rc)
+	rc.next = first
+	r.receipts.push(rc)
+	r.receiptOf.set(rc.tx, int32(r.receipts.n))
 }
 
 // noteLog reads [i "0xaddress" "0xtopic" "0xdatahash"].
@@ -176,7 +179,7 @@ func (r *Reader) noteLog(row history.View, mark uint64) uint64 {
 	i, _ := first.Int()
 	mark = mixInt(mark, i)
 	address := first.Next()
-	r.logRows = append(r.logRows, logRow{int32(i), r.of(address.Bytes())})
+	r.logRows.push(logRow{int32(i), r.of(address.Bytes())})
 	v := address
 	for n := row.Len() - 1; n > 0; n-- {
 		mark = r.mix(mark, v.Bytes())
@@ -217,7 +220,7 @@ func (r *Reader) end() *ending {
 			}
 		}
 		e.canon = make([]bool, len(r.blocks))
-		e.placed = make([]int32, len(r.names.ends))
+		e.placed = make([]int32, r.texts.n)
 		if e.tip >= 0 {
 			e.tipN = r.blocks[e.tip].n
 			for at, n := e.tip, e.tipN; ; n-- {

@@ -57,8 +57,8 @@ func (c *durability) Finish(ctx context.Context, src history.Source) checker.Res
 	}
 	e := c.r.end()
 	sure := c.finalBlocks()
-	for i := range c.r.acks {
-		a := &c.r.acks[i]
+	for i := range c.r.acks.n {
+		a := c.r.acks.at(i)
 		if a.typ != history.OK || a.h == 0 {
 			continue
 		}

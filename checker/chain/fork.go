@@ -102,6 +102,9 @@ func (c *fork) claim(s *sighting) {
 			return
 		}
 	}
+	if list == nil {
+		list = make([]claim, 0, len(c.r.nodeNames)) // one of each, unless it is forked
+	}
 	c.heights[at] = append(list, claim{s.block, int32(s.op), s.node})
 }
 

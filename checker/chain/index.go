@@ -30,25 +30,27 @@ func Index(o Options) checker.Checker {
 
 // Index is Index for a pass.
 func (r *Reader) Index(o Options) checker.Stream {
-	return &index{r: r, o: o, lastWord: make(map[[2]int32]word), bodies: make(map[[2]int32]int32)}
+	return &index{r: r, o: o, bodies: make(map[[2]int32]int32)}
 }
 
 type index struct {
-	r        *Reader
-	o        Options
-	lastWord map[[2]int32]word  // node and transaction → its last receipt of the final phase
-	bodies   map[[2]int32]int32 // node and block → where it listed it in the final phase
-	places   int
-	logs     int
-	finals   int
-	found    findings
+	r       *Reader
+	o       Options
+	words   list[word]         // last receipts of the final phase
+	wordsOf byID               // transaction → the first of words about it plus 1
+	bodies  map[[2]int32]int32 // node and block → where it listed it in the final phase
+	places  int
+	logs    int
+	finals  int
+	found   findings
 }
 
 // word is what a receipt said: h is 0 for none.
 type word struct {
-	n  int64
-	h  id
-	at int32
+	n        int64
+	tx, h    id
+	node, at int32
+	next     int32 // the next of the same transaction plus 1
 }
 
 func (*index) Name() string { return "index" }
@@ -60,22 +62,38 @@ func (c *index) Take(e *history.Event) {
 	}
 	switch {
 	case it.f == opReceipt && it.arg != 0 && (it.isBlock || it.value.IsNil()):
-		c.lastWord[[2]int32{it.node, it.arg}] = word{it.block.n, it.block.h, int32(it.at)}
+		c.note(word{n: it.block.n, tx: it.arg, h: it.block.h, node: it.node, at: int32(it.at)})
 	case it.f == opBody && it.isBlock:
 		c.bodies[[2]int32{it.node, c.r.find(it.block.h)}] = int32(it.at)
 	}
+}
+
+// note keeps a node's last word on a transaction.
+func (c *index) note(w word) {
+	first := c.wordsOf.get(w.tx)
+	for p := first; p > 0; {
+		was := c.words.at(int(p - 1))
+		if p = was.next; was.node == w.node {
+			w.next = was.next
+			*was = w
+			return
+		}
+	}
+	w.next = first
+	c.words.push(w)
+	c.wordsOf.set(w.tx, int32(c.words.n))
 }
 
 func (c *index) Finish(ctx context.Context, src history.Source) checker.Result {
 	if ctx.Err() != nil {
 		return checker.Ended(ctx, c.Name())
 	}
-	for i := range c.r.receipts {
-		rc := &c.r.receipts[i]
+	for i := range c.r.receipts.n {
+		rc := c.r.receipts.at(i)
 		c.place(rc.tx, rc.h, rc.i, rc.at, rc.node, "the receipt")
 	}
-	for i := range c.r.acks {
-		if a := &c.r.acks[i]; a.h != 0 {
+	for i := range c.r.acks.n {
+		if a := c.r.acks.at(i); a.h != 0 {
 			c.place(a.tx, a.h, -1, a.at, a.node, "the answer to its sender")
 		}
 	}
@@ -114,20 +132,20 @@ func (c *index) place(tx, h id, i, at, node int32, who string) {
 
 // logNumbers compares receipts that follow one another in a block.
 func (c *index) logNumbers() {
-	order := make([]int32, 0, len(c.r.receipts))
-	for i := range c.r.receipts {
+	order := make([]int32, 0, c.r.receipts.n)
+	for i := range c.r.receipts.n {
 		order = append(order, int32(i))
 	}
 	slices.SortFunc(order, func(a, b int32) int {
-		x, y := &c.r.receipts[a], &c.r.receipts[b]
+		x, y := c.r.receipts.at(int(a)), c.r.receipts.at(int(b))
 		return cmp.Or(cmp.Compare(x.h, y.h), cmp.Compare(x.i, y.i), cmp.Compare(a, b))
 	})
 	for n := 1; n < len(order); n++ {
-		a, b := &c.r.receipts[order[n-1]], &c.r.receipts[order[n]]
+		a, b := c.r.receipts.at(int(order[n-1])), c.r.receipts.at(int(order[n]))
 		if a.h != b.h || a.tx == b.tx || a.logs[0] == a.logs[1] || b.logs[0] == b.logs[1] {
 			continue
 		}
-		last, first := c.r.logRows[a.logs[1]-1].i, c.r.logRows[b.logs[0]].i
+		last, first := c.r.logRows.at(int(a.logs[1]-1)).i, c.r.logRows.at(int(b.logs[0])).i
 		c.logs++
 		switch {
 		case a.i == b.i:
@@ -145,13 +163,9 @@ func (c *index) logNumbers() {
 // final compares each node's last receipts with its own last lists.
 func (c *index) final() {
 	settled := c.o.settled(c.r.end().tipN)
-	keys := make([][2]int32, 0, len(c.lastWord))
-	for k := range c.lastWord {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b [2]int32) int { return cmp.Compare(c.lastWord[a].at, c.lastWord[b].at) })
-	for _, k := range keys {
-		node, tx, w := k[0], k[1], c.lastWord[k]
+	for i := range c.words.n {
+		w := c.words.at(i)
+		node, tx := w.node, w.tx
 		at, ok := c.r.onChain(tx)
 		if !ok {
 			continue

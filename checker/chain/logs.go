@@ -134,28 +134,30 @@ func (c *logs) takeQuery(it *item) {
 func (c *logs) truth() map[id][]event {
 	truth := make(map[id][]event)
 	emitted := make(map[id]*ack)
-	for i := range c.r.acks {
-		if a := &c.r.acks[i]; a.f == opEmit && a.typ == history.OK && a.h != 0 && a.log >= 0 {
+	for i := range c.r.acks.n {
+		if a := c.r.acks.at(i); a.f == opEmit && a.typ == history.OK && a.h != 0 && a.log >= 0 {
 			emitted[a.tx] = a
 			truth[a.h] = append(truth[a.h], event{a.tx, a.element, a.log, a.at})
 		}
 	}
 	addresses := make(map[id]bool)
-	for i := range c.r.receipts {
-		rc := &c.r.receipts[i]
+	for i := range c.r.receipts.n {
+		rc := c.r.receipts.at(i)
 		a := emitted[rc.tx]
-		for _, row := range c.r.logRows[rc.logs[0]:rc.logs[1]] {
+		for at := rc.logs[0]; at < rc.logs[1]; at++ {
+			row := c.r.logRows.at(int(at))
 			if a != nil && a.h == rc.h && a.log == row.i {
 				addresses[row.address] = true
 			}
 		}
 	}
-	for i := range c.r.receipts {
-		rc := &c.r.receipts[i]
+	for i := range c.r.receipts.n {
+		rc := c.r.receipts.at(i)
 		if a := emitted[rc.tx]; a != nil && a.h == rc.h {
 			continue
 		}
-		for _, row := range c.r.logRows[rc.logs[0]:rc.logs[1]] {
+		for at := rc.logs[0]; at < rc.logs[1]; at++ {
+			row := c.r.logRows.at(int(at))
 			if addresses[row.address] {
 				truth[rc.h] = append(truth[rc.h], event{rc.tx, 0, row.i, rc.at})
 			}

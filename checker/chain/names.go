@@ -15,19 +15,28 @@ type id = int32
 // bytes and some 20 more.
 type names struct {
 	seed  maphash.Seed
-	text  []byte
-	ends  []int  // of each text in text
-	slots []slot // open addressing, a power of two
+	pages [][]byte
+	texts list[span] // by number
+	slots []slot     // open addressing, a power of two
 	key   []byte
 }
 
+// span is where a text stands.
+type span struct{ page, from, length uint32 }
+
+// pageSize is how much text a page holds; a longer text has one of its own.
+const pageSize = 64 << 10
+
 type slot struct {
-	id  id // 0 for an empty one
-	tag uint32
+	id   id // 0 for an empty one
+	hash uint32
 }
 
 func newNames() names {
-	return names{seed: maphash.MakeSeed(), ends: []int{0}, slots: make([]slot, 1<<10)}
+	n := names{seed: maphash.MakeSeed(), slots: make([]slot, 1<<10)}
+	n.texts.push(span{}) // of 0
+	n.pages = append(n.pages, nil)
+	return n
 }
 
 // of returns the number of a text.
@@ -35,37 +44,49 @@ func (n *names) of(text []byte) id {
 	if len(text) == 0 {
 		return 0
 	}
-	hash := maphash.Bytes(n.seed, text)
-	mask := uint64(len(n.slots) - 1)
-	tag := uint32(hash >> 32)
+	hash := uint32(maphash.Bytes(n.seed, text))
+	mask := uint32(len(n.slots) - 1)
 	for at := hash & mask; ; at = (at + 1) & mask {
 		s := n.slots[at]
 		if s.id == 0 {
-			new := id(len(n.ends))
-			n.text = append(n.text, text...)
-			n.ends = append(n.ends, len(n.text))
-			n.slots[at] = slot{new, tag}
-			if 4*len(n.ends) > 3*len(n.slots) {
+			new := n.put(text)
+			n.slots[at] = slot{new, hash}
+			if 4*n.texts.n > 3*len(n.slots) {
 				n.grow()
 			}
 			return new
 		}
-		if s.tag == tag && string(n.bytes(s.id)) == string(text) {
+		if s.hash == hash && string(n.bytes(s.id)) == string(text) {
 			return s.id
 		}
 	}
 }
 
+func (n *names) put(text []byte) id {
+	last := len(n.pages) - 1
+	if len(n.pages[last])+len(text) > cap(n.pages[last]) {
+		n.pages = append(n.pages, make([]byte, 0, max(len(text), min(pageSize, 256<<min(last, 8)))))
+		last++
+	}
+	from := len(n.pages[last])
+	n.pages[last] = append(n.pages[last], text...)
+	new := id(n.texts.n)
+	n.texts.push(span{uint32(last), uint32(from), uint32(len(text))})
+	return new
+}
+
 func (n *names) grow() {
 	slots := make([]slot, 2*len(n.slots))
-	mask := uint64(len(slots) - 1)
-	for i := 1; i < len(n.ends); i++ {
-		hash := maphash.Bytes(n.seed, n.bytes(id(i)))
-		at := hash & mask
+	mask := uint32(len(slots) - 1)
+	for _, s := range n.slots {
+		if s.id == 0 {
+			continue
+		}
+		at := s.hash & mask
 		for slots[at].id != 0 {
 			at = (at + 1) & mask
 		}
-		slots[at] = slot{id(i), uint32(hash >> 32)}
+		slots[at] = s
 	}
 	n.slots = slots
 }
@@ -83,7 +104,8 @@ func (n *names) bytes(i id) []byte {
 	if i <= 0 {
 		return nil
 	}
-	return n.text[n.ends[i-1]:n.ends[i]]
+	s := n.texts.at(int(i))
+	return n.pages[s.page][s.from : s.from+s.length]
 }
 
 // say is the text with that number.

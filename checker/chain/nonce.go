@@ -34,7 +34,7 @@ func (r *Reader) Nonce(o Options) checker.Stream {
 type nonces struct {
 	r        *Reader
 	final    bool
-	accounts []accountRead
+	accounts list[accountRead]
 	ordered  int
 	reads    int
 	found    findings
@@ -63,7 +63,7 @@ func (c *nonces) Take(e *history.Event) {
 	}
 	v, _ := it.value.Field("nonce")
 	if n, ok := v.Int(); ok {
-		c.accounts = append(c.accounts, accountRead{it.place.n, n, it.place.h, it.arg, int32(it.at), it.node})
+		c.accounts.push(accountRead{it.place.n, n, it.place.h, it.arg, int32(it.at), it.node})
 	}
 }
 
@@ -71,10 +71,10 @@ func (c *nonces) Finish(ctx context.Context, src history.Source) checker.Result 
 	if ctx.Err() != nil {
 		return checker.Ended(ctx, c.Name())
 	}
-	signed := make(map[id]*ack)
-	for i := range c.r.acks {
-		if a := &c.r.acks[i]; a.from != 0 && a.nonce >= 0 {
-			signed[a.tx] = a
+	signed := make(byID, c.r.texts.n) // transaction → place in acks plus 1
+	for i := range c.r.acks.n {
+		if a := c.r.acks.at(i); a.from != 0 && a.nonce >= 0 {
+			signed.set(a.tx, int32(i)+1)
 		}
 	}
 	c.acknowledged()
@@ -99,20 +99,20 @@ func (c *nonces) acknowledged() {
 		from  id
 		nonce int64
 	}
-	first := make(map[slot]*ack)
-	for i := range c.r.acks {
-		a := &c.r.acks[i]
+	first := make(map[slot]int32, c.r.acks.n)
+	for i := range c.r.acks.n {
+		a := c.r.acks.at(i)
 		if a.from == 0 || a.nonce < 0 || a.h == 0 || a.typ != history.OK {
 			continue
 		}
 		s := slot{a.from, a.nonce}
-		was := first[s]
-		if was == nil {
-			first[s] = a
+		before, again := first[s]
+		if !again {
+			first[s] = int32(i)
 			c.found.facts++
 			continue
 		}
-		if was.tx != a.tx {
+		if was := c.r.acks.at(int(before)); was.tx != a.tx {
 			c.found.report("nonce-twice", []int{int(was.at), int(a.at)}, saying(
 				"nonce %d of %s was included twice: as %s in block %d (op %d) and as %s in block %d (op %d).",
 				a.nonce, c.r.short(a.from), c.r.short(was.tx), was.n, was.at, c.r.short(a.tx), a.n, a.at))
@@ -121,7 +121,7 @@ func (c *nonces) acknowledged() {
 }
 
 // walk lists the nonces of each sender along the chain.
-func (c *nonces) walk(signed map[id]*ack) map[id][]used {
+func (c *nonces) walk(signed byID) map[id][]used {
 	e := c.r.end()
 	lists := make(map[id][]used)
 	unknown := int64(-1) // the last height of which not every transaction is known
@@ -132,11 +132,12 @@ func (c *nonces) walk(signed map[id]*ack) map[id][]used {
 			continue
 		}
 		for _, tx := range b.txs {
-			a := signed[tx]
-			if a == nil {
+			at := signed.get(tx)
+			if at == 0 {
 				unknown = n
 				continue
 			}
+			a := c.r.acks.at(int(at - 1))
 			now := used{a.nonce, n, a.at, tx, b.op}
 			list := lists[a.from]
 			if len(list) > 0 {
@@ -170,8 +171,8 @@ func (c *nonces) follows(from id, was, now *used, whole bool) {
 
 // readAccounts compares what nodes said of senders.
 func (c *nonces) readAccounts(lists map[id][]used) {
-	for i := range c.accounts {
-		a := &c.accounts[i]
+	for i := range c.accounts.n {
+		a := c.accounts.at(i)
 		list := lists[a.who]
 		if len(list) == 0 || !c.r.isCanon(a.h) {
 			continue

@@ -116,7 +116,8 @@ func (c *exactlyOnce) Finish(ctx context.Context, src history.Source) checker.Re
 
 func (c *exactlyOnce) transactions() {
 	e := c.r.end()
-	first := make(map[id]place32)
+	first := make(byID, c.r.texts.n) // transaction → place in places plus 1
+	var places list[place32]
 	for n := e.first; n <= e.top; n++ {
 		b := e.block(n)
 		if c.r.bodyAt(b) == nil {
@@ -125,16 +126,18 @@ func (c *exactlyOnce) transactions() {
 		at := c.r.bodyOf[b] - 1
 		body := &c.r.bodies[at]
 		for i, tx := range body.txs {
-			was, again := first[tx]
-			if !again {
-				first[tx] = place32{body: at, i: int32(i)}
+			before := first.get(tx)
+			if before == 0 {
+				places.push(place32{body: at, i: int32(i)})
+				first.set(tx, int32(places.n))
 				c.found.facts++
 				continue
 			}
-			before := &c.r.bodies[was.body]
-			c.found.reportTxs("transaction-twice", []string{c.r.say(tx)}, []int{int(before.op), int(body.op)}, saying(
+			was := places.at(int(before - 1))
+			told := &c.r.bodies[was.body]
+			c.found.reportTxs("transaction-twice", []string{c.r.say(tx)}, []int{int(told.op), int(body.op)}, saying(
 				"transaction %s is in block %d %s at position %d (%s, op %d) and again in block %d %s at position %d (%s, op %d) of one chain.",
-				c.r.short(tx), c.r.blocks[before.block].n, c.r.short(c.r.blocks[before.block].h), was.i, c.r.nodeName(before.node), before.op,
+				c.r.short(tx), c.r.blocks[told.block].n, c.r.short(c.r.blocks[told.block].h), was.i, c.r.nodeName(told.node), told.op,
 				n, c.r.short(c.r.blocks[b].h), i, c.r.nodeName(body.node), body.op))
 		}
 	}

@@ -54,8 +54,8 @@ type replay struct {
 	*ledger
 	found  findings
 	final  bool // every block is final, so a block that is gone is an anomaly
-	locals []local
-	strong []strong
+	locals list[local]
+	strong list[strong]
 	now    []change // what each key holds, while the canonical chain is executed
 	opens  map[int32]int64
 
@@ -98,17 +98,17 @@ func (c *replay) Finish(ctx context.Context, src history.Source) checker.Result 
 	c.executeCanonical()
 	c.executeForks()
 	c.openAccounts()
-	for i := range c.locals {
+	for i := range c.locals.n {
 		if i%checker.CheckEvery == 0 && ctx.Err() != nil {
 			return checker.Ended(ctx, c.Name())
 		}
-		c.judgeLocal(&c.locals[i])
+		c.judgeLocal(c.locals.at(i))
 	}
-	for i := range c.strong {
+	for i := range c.strong.n {
 		if i%checker.CheckEvery == 0 && ctx.Err() != nil {
 			return checker.Ended(ctx, c.Name())
 		}
-		c.judgeStrong(&c.strong[i])
+		c.judgeStrong(c.strong.at(i))
 	}
 	stats := []checker.Stat{
 		{Name: "blocks replayed", Value: fmt.Sprintf("%d, from %d to %d", len(c.order)-c.gaps, c.first, c.tip.n)},

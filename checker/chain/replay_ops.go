@@ -71,7 +71,7 @@ func (c *replay) takeLocal(it *item) {
 			v := k.Next()
 			if amount, ok := v.Int(); ok {
 				l.key, l.value = c.keyOf(bankModel, c.r.value(k)), amount
-				c.locals = append(c.locals, l)
+				c.locals.push(l)
 			}
 			if n > 1 {
 				k = v.Next()
@@ -88,7 +88,7 @@ func (c *replay) takeLocal(it *item) {
 	default:
 		return
 	}
-	c.locals = append(c.locals, l)
+	c.locals.push(l)
 }
 
 func (c *replay) takeStrong(it *item) {
@@ -100,7 +100,7 @@ func (c *replay) takeStrong(it *item) {
 		t, ok := c.readTx(it.f, it.value)
 		s.key, s.value, s.old, s.reads = t.key, t.value, t.old, ok && it.placed
 	}
-	c.strong = append(c.strong, s)
+	c.strong.push(s)
 }
 
 // openAccounts takes what accounts held at first from the first read of each, and
@@ -108,8 +108,8 @@ func (c *replay) takeStrong(it *item) {
 func (c *replay) openAccounts() {
 	c.opens = make(map[int32]int64)
 	told := make(map[int32]int32)
-	for i := range c.locals {
-		l := &c.locals[i]
+	for i := range c.locals.n {
+		l := c.locals.at(i)
 		if l.odd || l.key < 0 || c.keyList[l.key].model != bankModel {
 			continue
 		}

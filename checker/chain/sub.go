@@ -275,8 +275,8 @@ func (c *sub) leftOut(e *ending, streams []*liveStream) {
 		if first == nil {
 			continue
 		}
-		for i := range c.r.acks {
-			a := &c.r.acks[i]
+		for i := range c.r.acks.n {
+			a := c.r.acks.at(i)
 			if a.f != opEmit || a.typ != history.OK || a.log < 0 || a.n <= first.n || a.n >= last.n {
 				continue
 			}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package chain_test
+
+func hugePages() {}

@@ -104,6 +104,9 @@ type Result struct {
 	Anomalies []Anomaly
 	Warnings  []string // looks odd, but is allowed under the network's profile
 	Stats     []Stat
+	// LeftOut: the history has nothing that the checker judges, or too little, which
+	// is nobody's fault. It has no say in the verdict on the run, and Reason says why.
+	LeftOut bool
 }
 
 // Checker judges a history. Check must not change the history, must be safe to

@@ -32,14 +32,16 @@ func Compose(ctx context.Context, h *history.History, checkers ...Checker) ([]Re
 	return results, worstOf(results)
 }
 
-// worstOf is the worst of the verdicts, Unknown for none.
+// worstOf is the worst of the verdicts that were not left out, Unknown for none.
 func worstOf(results []Result) Verdict {
-	if len(results) == 0 {
-		return Unknown
+	worst, some := Valid, false
+	for _, r := range results {
+		if !r.LeftOut {
+			worst, some = Worst(worst, r.Verdict), true
+		}
 	}
-	worst := results[0].Verdict
-	for _, r := range results[1:] {
-		worst = Worst(worst, r.Verdict)
+	if !some {
+		return Unknown
 	}
 	return worst
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // fed are checkers of what several workloads tell together: each is fair when all
-// workloads of one of its lists ran, and has nothing to compare otherwise.
+// workloads of one of its lists ran, and has nothing to compare otherwise. An empty
+// list is that of what jepgo itself records in every run.
 func fed() []feed {
 	return []feed{
 		{[][]string{{"block"}, {"head"}}, func(r *chain.Reader, o chain.Options) checker.Stream { return r.Fork(o.FinalTag) }},
@@ -18,6 +19,11 @@ func fed() []feed {
 		{[][]string{{"head"}, {"block"}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.ChainTime() }},
 		{[][]string{{"sub"}}, func(r *chain.Reader, o chain.Options) checker.Stream { return r.Sub(o) }},
 		{[][]string{{"consensus"}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.Equivocation() }},
+		{[][]string{{"consensus"}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.Participation() }},
+		{[][]string{{"head"}}, func(r *chain.Reader, o chain.Options) checker.Stream { return r.Liveness(o) }},
+		{with("block", "transfer", "bank", "register", "counter", "set", "append", "log", "call-at", "pool"), func(r *chain.Reader, o chain.Options) checker.Stream { return r.Lifecycle(o) }},
+		{[][]string{{}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.CrashLog() }},
+		{[][]string{{}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.ResourceSlope() }},
 		{[][]string{{"call-at"}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.CallAt() }},
 		{[][]string{{"receipt"}, {"block"}, {"log"}}, func(r *chain.Reader, _ chain.Options) checker.Stream { return r.Immutable() }},
 		{with("block", "receipt", "transfer", "bank", "register", "counter", "set", "append", "log", "call-at"), func(r *chain.Reader, o chain.Options) checker.Stream { return r.Index(o) }},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/jepgo/jepgo/checker"
@@ -154,6 +155,7 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 	watch(j.Ops, Searching)
 	j.Cut = in.Cut()
 	j.Results, j.Verdict = pass.Finish(ctx, in.Source())
+	leaveOut(j)
 	if j.Verdict != checker.Valid {
 		j.Hint = p.hint
 	}
@@ -167,6 +169,17 @@ func judge(ctx context.Context, in input, o Options, watch func(ops int, stage s
 	}
 	doubt(j, in.Skipped())
 	return j, nil
+}
+
+// leaveOut lists the checkers that had too little to judge under what is not
+// claimed.
+func leaveOut(j *report.Judgement) {
+	j.Results = slices.DeleteFunc(j.Results, func(r checker.Result) bool {
+		if r.LeftOut {
+			j.NotClaimed = append(j.NotClaimed, r.Checker+": "+r.Reason)
+		}
+		return r.LeftOut
+	})
 }
 
 // withdraw takes back the verdict about a history of which something is not known.

@@ -88,14 +88,20 @@ func (c *equivocation) Take(e *history.Event) {
 		if !commit {
 			continue
 		}
+		mine := now
+		if row.Len() >= 3 { // what it signed, which may not be what was committed
+			if signed := c.r.of(who.Next().Next().Bytes()); signed != 0 {
+				mine.value = signed
+			}
+		}
 		if !known {
-			c.votes[v] = now
+			c.votes[v] = mine
 			c.found.facts++
 			continue
 		}
-		if was.value != h {
+		if was.value != mine.value {
 			c.found.report("equivocation", []int{int(was.at), it.at}, saying("validator %s signed two blocks in round %d of height %d: %s (%s, op %d) and %s (%s, op %d).",
-				c.r.short(v.who), at, n, c.r.short(was.value), c.r.nodeName(was.node), was.at, c.r.short(h), c.r.nodeName(it.node), it.at))
+				c.r.short(v.who), at, n, c.r.short(was.value), c.r.nodeName(was.node), was.at, c.r.short(mine.value), c.r.nodeName(it.node), it.at))
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestHealthyGeneratedChains(t *testing.T) {
 }
 
 // unfed are checkers of what the generated histories lack.
-var unfed = []string{"sub", "equivocation", "crash-log"}
+var unfed = []string{"sub", "equivocation", "crash-log", "participation", "resource-slope", "liveness"}
 
 // TestReorgsBeyondTheBound holds that the same reorganisations are fine within a
 // bound and an anomaly beyond it, and a warning where the bound is a guess.

@@ -28,6 +28,7 @@ func Streams(o Options) []checker.Stream {
 		r.StateAgree(), r.CallAt(), r.Immutable(), r.Index(o), r.Logs(o),
 		r.Durability(o), r.Nonce(o), r.ExactlyOnce(o),
 		r.ReorgDepth(o), r.HeadRegress(o), r.ChainTime(), r.Sub(o), r.Equivocation(), r.CrashLog(),
+		r.Participation(), r.ResourceSlope(), r.Liveness(o), r.Lifecycle(o),
 	}
 }
 

@@ -13,6 +13,7 @@ type Reader struct {
 	names
 	tree
 	book
+	trouble
 	now item // of the last event
 
 	nodeNames []string
@@ -41,7 +42,7 @@ const (
 
 // NewReader begins a pass.
 func NewReader() *Reader {
-	return &Reader{names: newNames(), now: item{at: -1}, asked: make(map[string]int32), lastNode: -1, finalTip: -1}
+	return &Reader{names: newNames(), now: item{at: -1}, asked: make(map[string]int32), lastNode: -1, finalTip: -1, trouble: trouble{started: -1, healed: -1}}
 }
 
 // item is what an event says.
@@ -95,6 +96,7 @@ func (r *Reader) take(e *history.Event) *item {
 		nonce: -1, log: -1, argN: -1, sightings: sightings,
 	}
 	r.ops = max(r.ops, e.Position+1)
+	r.until = max(r.until, e.Time)
 	if !it.client {
 		r.own(e)
 		return it
@@ -129,6 +131,9 @@ func (r *Reader) take(e *history.Event) *item {
 // own looks at an op that no client did.
 func (r *Reader) own(e *history.Event) {
 	r.ended(e)
+	if e.Process == history.Nemesis() {
+		r.nemesis, r.nemesisAt = append(r.nemesis, e.Op()), append(r.nemesisAt, e.Position)
+	}
 	if e.Process != history.Runner() {
 		return
 	}
@@ -141,9 +146,9 @@ func (r *Reader) own(e *history.Event) {
 	case "phase":
 		switch string(e.Value.Bytes()) {
 		case "run":
-			r.phase = runPhase
+			r.phase, r.started = runPhase, e.Time
 		case "heal":
-			r.phase = healPhase
+			r.phase, r.healed, r.healedAt = healPhase, e.Time, e.Position
 		case "final":
 			r.phase = finalPhase
 		case "end":

@@ -12,7 +12,8 @@ import (
 // behind than Options.Depth says (reorg-too-deep). What is less deep, or where the
 // depth is a guess (Options.Odd), is a warning, with its depth. A head that only falls to an ancestor took back no block for
 // another: that is for head-regress. Two heads between which parents are missing
-// are counted, not judged. Over a restart of the node it is claimed too: what the
+// are counted, not judged. What the left blocks had, and where it is now, is told in
+// a few more warnings and stats. Over a restart of the node it is claimed too: what the
 // network left behind does not depend on who died. O(heads × depth) time, 8 bytes
 // for each head.
 func ReorgDepth(o Options) checker.Checker {
@@ -47,6 +48,7 @@ func (c *reorgDepth) Take(e *history.Event) {
 
 func (c *reorgDepth) Finish(ctx context.Context, src history.Source) checker.Result {
 	count, gaps := 0, 0
+	left := newAbandoned(c.r)
 	var deepest int64
 	for _, n := range c.r.byName() {
 		if int(n) >= len(c.heads.heads) {
@@ -68,6 +70,7 @@ func (c *reorgDepth) Finish(ctx context.Context, src history.Source) checker.Res
 				continue
 			}
 			count++
+			left.branch(list[i-1].block, depth)
 			deepest = max(deepest, depth)
 			text := fmt.Sprintf("%s's head left %s behind: from %d %s (op %d) to %d %s (op %d)", c.r.nodeName(n), plural(int(depth), "block"),
 				before.n, c.r.short(before.h), list[i-1].op, now.n, c.r.short(now.h), list[i].op)
@@ -79,12 +82,13 @@ func (c *reorgDepth) Finish(ctx context.Context, src history.Source) checker.Res
 				saying("%s. Reorganisations of at most %s are expected here.", text, plural(int(c.o.Depth), "block")))
 		}
 	}
+	moved := left.tell(&c.found)
 	return c.found.result(src, c.Name(), fmt.Sprintf("%s over %s, deepest %d of at most %d", plural(count, "reorganisation"), plural(c.found.facts, "step of heads"), deepest, c.o.Depth),
 		"no node showed two heads that can be traced to each other, so nothing could be compared",
-		[]checker.Stat{
+		append([]checker.Stat{
 			{Name: "reorganisations", Value: fmt.Sprint(count)}, {Name: "deepest", Value: fmt.Sprint(deepest)},
 			{Name: "steps with missing parents", Value: fmt.Sprint(gaps)},
-		})
+		}, moved...))
 }
 
 // HeadRegress returns the checker head-regress: while a node runs, the number of

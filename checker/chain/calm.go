@@ -1,0 +1,90 @@
+package chain
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/history"
+)
+
+// trouble is what jepgo and its nemesis say of a run, in time.
+type trouble struct {
+	nemesis   []history.Op
+	nemesisAt []int // positions of those
+	started   int64 // time of phase run, -1
+	healed    int64 // time of phase heal, -1
+	healedAt  int   // position of it
+	until     int64 // time of the last op
+	paired    sync.Once
+	pairs     []fault
+}
+
+// fault is one of the nemesis: in force from when it was asked for until it was
+// seen to be undone, or for ever.
+type fault struct {
+	kind     string
+	targets  []string
+	op       int
+	from, to int64
+}
+
+// always is a time after all others.
+const always = math.MaxInt64
+
+// faults lists the faults of the history, once it has passed.
+func (r *Reader) faults() []fault {
+	t := &r.trouble
+	t.paired.Do(func() {
+		for _, f := range checker.Faults(&history.History{Ops: t.nemesis}) {
+			one := fault{
+				kind: strings.TrimPrefix(f.Name, "start-"), targets: f.Targets,
+				op: t.nemesisAt[f.Request], from: t.nemesis[f.Request].Time, to: always,
+			}
+			if f.Undone >= 0 && t.nemesis[f.Undone].Error.IsNil() {
+				one.to = t.nemesis[f.Undone].Time
+			}
+			t.pairs = append(t.pairs, one)
+		}
+	})
+	return t.pairs
+}
+
+// hits reports whether the fault was in force on the node at that time, or ended
+// at most so long before.
+func (f *fault) hits(node string, at, after int64) bool {
+	return at >= f.from && (f.to == always || at <= f.to+after) && slices.Contains(f.targets, node)
+}
+
+// span64 is a stretch of time.
+type span64 struct{ from, to int64 }
+
+// calm lists the stretches of phase run in which no fault was in force, each from
+// so long after the last one ended.
+func (r *Reader) calm(after int64) (list []span64) {
+	if r.started < 0 {
+		return nil
+	}
+	end := r.until
+	if r.healed >= 0 {
+		end = r.healed
+	}
+	faults := slices.Clone(r.faults())
+	slices.SortFunc(faults, func(a, b fault) int { return int(min(1, max(-1, a.from-b.from))) })
+	from := r.started + after
+	for _, f := range faults {
+		if f.from > from {
+			list = append(list, span64{from, min(f.from, end)})
+		}
+		if f.to == always {
+			return list
+		}
+		from = max(from, f.to+after)
+	}
+	if end > from {
+		list = append(list, span64{from, end})
+	}
+	return list
+}

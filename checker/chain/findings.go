@@ -258,6 +258,10 @@ func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}
+	head, tail, of := strings.Cut(noun, " of ")
+	if of {
+		return fmt.Sprintf("%d %ss of %s", n, head, tail)
+	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 

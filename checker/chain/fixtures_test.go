@@ -86,6 +86,8 @@ func TestFixtures(t *testing.T) {
 		{"sub-complete-bad.edn", Sub(Options{}), checker.Invalid, "n1 showed block 9 as its head (op 1), and four batches later its stream of heads has announced none above 6 (op 6).", []int{1, 6}},
 		{"sub-log-twice-bad.edn", Sub(Options{}), checker.Invalid, "n1 announced log 0 of block 6 0xa6 twice (ops 0 and 1).", []int{0, 1}},
 		{"sub-causality-ok.edn", Sub(Options{}), checker.Valid, "n1 announced block 0xa6 and did not serve it within the grace (op 0)", nil},
+		{"failed-then-sent-again-ok.edn", Replay(), checker.Valid, "1 transaction of 2 blocks", nil},
+		{"failed-after-sent-bad.edn", Replay(), checker.Invalid, "n3 reported inc 4 as failed (op 1), but its transaction 0xt1 took effect in block 6 0xa6", []int{1, 5}},
 		{"replay-set-bad.edn", Replay(), checker.Invalid, "n2 answered a local read of set 0", []int{3, 5}},
 		{"replay-list-bad.edn", Replay(), checker.Invalid, "0xt2", []int{3}},
 		{"replay-bank-bad.edn", Replay(), checker.Invalid, "account 1", []int{3, 7}},

@@ -24,7 +24,8 @@ import (
 //     (wrong-local-read);
 //   - every ok transaction: it is in the block that its receipt names
 //     (lost-write, lost-read) and did what the op says (effect-mismatch);
-//   - every :fail that names its transaction: it changed nothing (failed-write).
+//   - every :fail that names its transaction: it changed nothing (failed-write),
+//     unless a later operation sent the very same transaction.
 //
 // These hold on any network, for a block is what its hash covers. Only a receipt
 // whose block no node has in the end depends: it is lost where the profile is
@@ -58,6 +59,7 @@ type replay struct {
 	strong list[strong]
 	now    []change // what each key holds, while the canonical chain is executed
 	opens  map[int32]int64
+	again  byID // transaction → where the last operation that did not fail with it began, plus 1
 
 	executed, peeks, judged, unjudged, doubted, happened int
 }

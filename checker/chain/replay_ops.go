@@ -323,6 +323,21 @@ func (c *replay) lost(s *strong, reason string, positions ...int) {
 	})
 }
 
+// sentAgain reports whether an operation that began after op at, and did not fail,
+// has the same transaction: the nonce of one that never reached a node is used for
+// the next, and where that does the same it is the same transaction.
+func (c *replay) sentAgain(tx id, at int32) bool {
+	if c.again == nil {
+		c.again = make(byID, c.r.texts.n)
+		for i := range c.r.acks.n {
+			if a := c.r.acks.at(i); a.typ != history.Fail {
+				c.again.set(a.tx, max(c.again.get(a.tx), a.began+1))
+			}
+		}
+	}
+	return c.again.get(tx) > at+1
+}
+
 // judgeFail holds that what failed did not happen.
 func (c *replay) judgeFail(s *strong) {
 	place, known := c.where[s.hash]
@@ -332,7 +347,7 @@ func (c *replay) judgeFail(s *strong) {
 	c.judged++
 	b := place.block
 	is := &b.txs[place.index]
-	if is.kind == opRead || is.reverted || !b.canon {
+	if is.kind == opRead || is.reverted || !b.canon || c.sentAgain(s.hash, s.at) {
 		return
 	}
 	at, hash, in, text, node := int(s.at), c.r.short(s.hash), c.r.short(b.h), c.describe(is), c.r.nodeName(s.node)

@@ -18,6 +18,7 @@ const (
 	slopeShare   = 20      // a twentieth of what it has, whichever is more
 	slopeFiles   = 10      // open descriptors
 	slopeThreads = 5
+	slopeWhole   = 12  // times these, over all of the samples, is the least that counts
 	slopeMost    = 240 // samples that are compared, evenly taken
 	slopeRising  = 0.8 // share of pairs of samples that rise
 )
@@ -25,7 +26,8 @@ const (
 // ResourceSlope returns the checker resource-slope: within one process of a node,
 // from half a minute after its first sample on, memory, open files and threads
 // rise by no more than a bound a minute: 8 MiB or a twentieth of the median,
-// 10 files, 5 threads. The slope is that of Theil and Sen, the median over all
+// 10 files, 5 threads; and over all samples by no more than twelve times that (96
+// MiB), for a node that starts fills its caches for minutes. The slope is that of Theil and Sen, the median over all
 // pairs of samples, so that no peak and no collection of garbage makes one; and
 // four of five pairs must rise. More is a warning, for a cache may still be
 // filling. It is left out where no process has two minutes of samples. O(n) memory,
@@ -120,9 +122,9 @@ func (c *resourceSlope) Finish(ctx context.Context, src history.Source) checker.
 				text += ", "
 			}
 			text += what + " " + value
-			if slope > bound {
-				first, last := warm[0], warm[len(warm)-1]
-				c.found.warnOf([]int{first.at, last.at}, saying("%s of %s (process %s) rise by %s a minute over %v: from %d to %d (ops %d and %d, %d samples)",
+			first, last := warm[0], warm[len(warm)-1]
+			if whole := slope * time.Duration(last.time-first.time).Minutes(); slope > bound && whole > slopeWhole*bound {
+				c.found.warnOf([]int{first.at, last.at}, saying("%s of %s (process %s) rose by %s a minute over %v: from %d to %d (ops %d and %d, %d samples)",
 					what, p.node, p.process, value[1:], time.Duration(last.time-first.time).Round(time.Second), first.has[n], last.has[n], first.at, last.at, len(warm)))
 			}
 		}

@@ -177,16 +177,19 @@ func plantRewind(s *sim) (planted func() bool) {
 }
 
 func plantOrder(s *sim) (planted func() bool) {
-	times := 0
+	times, node := 0, ""
 	s.answer = func(op *history.Op) {
-		if times < 2 && headField("safe", 0, func(head Head) history.Value {
+		if node == "" && op.F == "head" && op.Type == history.OK {
+			node = op.Node
+		}
+		if op.Node == node && headField("safe", 0, func(head Head) history.Value {
 			b := simBlock{n: head.Latest.N + 1, h: "0xahead", parent: head.Latest.H}
 			return b.value()
 		})(op) {
 			times++
 		}
 	}
-	return func() bool { return times == 2 }
+	return func() bool { return times > 2*orderBlocks }
 }
 
 func plantTagLost(s *sim) func() bool {

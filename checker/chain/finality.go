@@ -16,7 +16,9 @@ import (
 //   - the hash at a final height never changes, also over a restart
 //     (finality-changed);
 //   - finalized ≤ safe ≤ latest in one batch (tag-order). A batch is no snapshot,
-//     so it only counts when the next head of that node repeats it;
+//     and a node may move its tags one by one, which takes a while on a busy
+//     machine: it counts when all heads of that node are so over three blocks, or
+//     for very long;
 //   - safe and finalized do not vanish once served (tag-lost).
 //
 // When the nemesis killed the node in between, a lower finalized is an anomaly
@@ -60,7 +62,7 @@ type served struct {
 type watched struct {
 	tags     [3]served        // by headTags; h is 0 for what was never served
 	final    map[int64]served // first word on each final height
-	disorder int              // the last head, when its tags were out of order, else -1
+	disorder disorder
 }
 
 func (c *finality) Take(e *history.Event) {
@@ -104,7 +106,7 @@ func (c *finality) node(n int32) *watched {
 	}
 	w := &c.nodes[n+1]
 	if w.final == nil {
-		w.final, w.disorder = make(map[int64]served), -1
+		w.final = make(map[int64]served)
 		c.watched++
 	}
 	return w
@@ -209,18 +211,39 @@ func (c *finality) order(it *item, n *watched) {
 		}
 		last = t
 	}
-	before := n.disorder
+	d := &n.disorder
 	if wrong == "" {
-		if before >= 0 {
+		if d.heads > 0 {
 			c.unrepeated++
 		}
-		n.disorder = -1
+		*d = disorder{}
 		return
 	}
-	n.disorder = it.at
-	if before >= 0 {
-		c.found.report("tag-order", []int{before, it.at}, saying("%s served %s in one batch (op %d), and an impossible order in the batch before it too (op %d).",
-			c.r.nodeName(it.node), wrong, it.at, before))
-		n.disorder = -1
+	d.heads++
+	if now := it.head[last].h; len(d.at) == 0 || now != d.latest {
+		d.at, d.latest = append(d.at, it.at), now
 	}
+	if len(d.at) < orderBlocks && d.heads < orderHeads {
+		return
+	}
+	if d.at[len(d.at)-1] != it.at {
+		d.at = append(d.at, it.at)
+	}
+	c.found.report("tag-order", d.at, saying("%s served %s in one batch (op %d), and an impossible order in all of the %d batches since op %d.",
+		c.r.nodeName(it.node), wrong, it.at, d.heads, d.at[0]))
+	*d = disorder{}
 }
+
+// disorder is a row of heads whose tags were out of order.
+type disorder struct {
+	heads  int
+	at     []int // the first of each block
+	latest int32 // the block at latest
+}
+
+// So long a row is no race any more: over so many blocks, or so many heads where
+// there are no new blocks.
+const (
+	orderBlocks = 3
+	orderHeads  = 40
+)

@@ -30,6 +30,7 @@ func TestFixtures(t *testing.T) {
 		{"finality-changed-bad.edn", Finality("finalized"), checker.Invalid, "n1 changed its final block at height 7: first it was 0xa7 (op 2), then 0xb7 (op 6).", []int{2, 6}},
 		{"finality-changed-bad.edn", Finality(""), checker.Valid, "n1 changed its final block", nil},
 		{"torn-batch-ok.edn", Finality("latest"), checker.Valid, "what 1 node called final", nil},
+		{"tags-one-by-one-ok.edn", Finality("latest"), checker.Valid, "what 1 node called final", nil},
 		{"own-write-unseen-bad.edn", Session(), checker.Invalid, "it does not see its own transaction: its peek of [3 nil] at latest came from height 4 0xa4 (op 6), after its write of [3 1] at height 5 0xa5 (op 2).", []int{2, 6}},
 		{"own-write-unseen-after-kill-ok.edn", Session(), checker.Valid, "n1 was killed in between", nil},
 		{"own-write-unseen-pos-ok.edn", Session(), checker.Valid, "it does not see its own transaction", nil},

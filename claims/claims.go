@@ -60,6 +60,9 @@ func Checkers(info checker.TestInfo) (fair []checker.Checker, notClaimed []strin
 	return fair, notClaimed, err
 }
 
+// always is how many checkers judge every run.
+const always = 3
+
 // Streams begins the checkers that are fair for a run of jepgo's own, each name
 // once, for one pass over its history, and returns as sentences what is not
 // claimed. The run's profile is the one that --claim named, if it was given.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/jepgo/jepgo/checker/chain"
+	"github.com/jepgo/jepgo/checker"
 )
 
 // Profile is what kind of network this is, and so which claims are fair.
@@ -144,15 +144,17 @@ func (p Profile) Explain() string {
 		fmt.Fprintf(&b, "Never found out, as other networks look the same: ask for it with --claim %s.\n", p.Name)
 	}
 	b.WriteString("Judged:\n")
+	fmt.Fprintf(&b, "  %-10s %s\n", "always", strings.Join(p.judges(nil), " "))
+	var said []string
 	for _, c := range all() {
-		var names []string
-		for _, one := range c.streams(p, chain.NewReader()) {
-			names = append(names, one.Name())
-		}
+		names := p.judges([]string{c.workload})
+		said = append(said, names...)
 		fmt.Fprintf(&b, "  %-10s %s\n", c.workload, strings.Join(names, " "))
 	}
+	together := slices.DeleteFunc(p.judges(Workloads()), func(name string) bool { return slices.Contains(said, name) })
+	fmt.Fprintf(&b, "  %-10s %s\n", "together", strings.Join(together, " "))
 	b.WriteString("Not claimed:\n")
-	var said []string
+	said = nil
 	for _, c := range all() {
 		for _, s := range c.notClaimed(p) {
 			if !slices.Contains(said, s) {
@@ -167,4 +169,24 @@ func (p Profile) Explain() string {
 		}
 	}
 	return b.String()
+}
+
+// judges lists the checkers that judge such workloads together, without those
+// that judge every run; for no workload, those.
+func (p Profile) judges(workloads []string) []string {
+	info := checker.TestInfo{Profile: p.Name, Workloads: workloads}
+	if workloads == nil {
+		info.Workloads = Workloads()[:1]
+	}
+	streams, _, err := Streams(info)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for i, s := range streams {
+		if (i < always) == (workloads == nil) {
+			names = append(names, s.Name())
+		}
+	}
+	return names
 }

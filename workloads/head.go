@@ -62,8 +62,33 @@ func (h *heads) Threads() []Thread {
 	return out
 }
 
-// Final returns nothing: what is read in the end is the chain as it then stands.
-func (h *heads) Final() []Thread { return nil }
+// Final returns one thread for each node that asks for its tags a few times more:
+// what came late in the run is final only now.
+func (h *heads) Final() []Thread {
+	var out []Thread
+	for _, n := range h.env.Nodes {
+		out = append(out, &lastHeads{watcher{node: n, patience: h.env.OpTimeout}, finalHeads})
+	}
+	return out
+}
+
+// finalHeads is how often a node is asked for its tags in the end.
+const finalHeads = 4
+
+// lastHeads is a watcher that ends.
+type lastHeads struct {
+	watcher
+	left int
+}
+
+// Next returns a :head op, a few times.
+func (l *lastHeads) Next() (history.Op, bool) {
+	l.left--
+	if l.left < 0 {
+		return history.Op{}, false
+	}
+	return l.watcher.Next()
+}
 
 // Closing returns one thread for each node that reads every height of the run.
 func (h *heads) Closing() []Thread {

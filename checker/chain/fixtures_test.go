@@ -48,7 +48,7 @@ func TestFixtures(t *testing.T) {
 		{"state-agree-bad.edn", StateAgree(), checker.Invalid, "block 7 0xa7 has two states: n1 answered balances from it with {0 10, 1 5} (op 4), n2 with {1 6, 0 10} (op 5).", []int{4, 5}},
 		{"call-at-ok.edn", CallAt(), checker.Valid, "3 calls at 2 blocks and key agree", nil},
 		{"call-at-bad.edn", CallAt(), checker.Invalid, "at block 0xa7 key 3 is 40 on n2 (op 1), and was 41 on n1 (op 0)", []int{0, 1}},
-		{"immutable-by-hash-ok.edn", Immutable(), checker.Valid, "1 receipt, 0 list", nil},
+		{"immutable-by-hash-ok.edn", Immutable(), checker.Valid, "1 receipt, 0 transaction lists", nil},
 		{"immutable-by-hash-bad.edn", Immutable(), checker.Invalid, "block 0xa7: the receipt of transaction 0xt1 in it is one on n1 (op 5) and another on n2 (op 7)", []int{5, 7}},
 		{"index-ok.edn", Index(Options{}), checker.Valid, "2 places", nil},
 		{"index-bad.edn", Index(Options{}), checker.Invalid, "the receipt of n1 about transaction 0xt1 names block 7 0xa7 (op 1), but the list of that block has it at position 1, not 0 (n2, op 2).", []int{1, 2}},

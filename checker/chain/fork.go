@@ -133,7 +133,7 @@ func (c *fork) Finish(ctx context.Context, src history.Source) checker.Result {
 		c.found.facts = 0 // nothing final was said twice, and that is the point here
 	}
 	return c.found.result(src, c.Name(),
-		fmt.Sprintf("%s agree on %s, %s compared", c.r.nodesText(), plural(len(c.r.blocks), "block"), plural(c.found.facts, "statement")),
+		fmt.Sprintf("%s %s, %s compared", c.r.nodesText(), c.said(), plural(c.found.facts, "statement")),
 		"no block was reported twice, so nothing could be compared", stats)
 }
 
@@ -196,4 +196,20 @@ func (r *Reader) nodesText() string {
 		return "all reports of one node"
 	}
 	return plural(nodes, "node")
+}
+
+// said is what nodes said when no anomaly was found: that they agree on blocks,
+// which is more than agreeing on what each block is.
+func (c *fork) said() string {
+	heights := make(map[int64]bool)
+	for i := range c.r.blocks {
+		if b := &c.r.blocks[i]; b.nOp >= 0 {
+			heights[b.n] = true
+		}
+	}
+	all := plural(len(c.r.blocks), "block")
+	if more := len(c.r.blocks) - len(heights); more > 0 && len(heights) > 0 {
+		return fmt.Sprintf("do not contradict each other on any of %s, some of them at one height", all)
+	}
+	return "agree on " + all
 }

@@ -96,7 +96,7 @@ func (c *immutable) Finish(ctx context.Context, src history.Source) checker.Resu
 	}
 	c.found.facts = c.receipts + c.bodies + c.logN
 	return c.found.result(src, c.Name(),
-		fmt.Sprintf("%s, %s and %s were told again, unchanged", plural(c.receipts, "receipt"), plural(c.bodies, "list of transactions"), plural(c.logN, "list of logs")),
+		fmt.Sprintf("%s, %s and %s were told again, unchanged", plural(c.receipts, "receipt"), plural(c.bodies, "transaction list"), plural(c.logN, "log list")),
 		"no receipt, body or list of logs was told twice, so nothing could be compared",
 		[]checker.Stat{
 			{Name: "receipts compared", Value: fmt.Sprint(c.receipts)},

@@ -83,7 +83,7 @@ func (c *reorgDepth) Finish(ctx context.Context, src history.Source) checker.Res
 		}
 	}
 	moved := left.tell(&c.found)
-	return c.found.result(src, c.Name(), fmt.Sprintf("%s over %s, deepest %d of at most %d", plural(count, "reorganisation"), plural(c.found.facts, "step of heads"), deepest, c.o.Depth),
+	return c.found.result(src, c.Name(), fmt.Sprintf("%s in %s from head to head, deepest %d of at most %d", plural(count, "reorganisation"), plural(c.found.facts, "step"), deepest, c.o.Depth),
 		"no node showed two heads that can be traced to each other, so nothing could be compared",
 		append([]checker.Stat{
 			{Name: "reorganisations", Value: fmt.Sprint(count)}, {Name: "deepest", Value: fmt.Sprint(deepest)},

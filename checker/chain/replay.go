@@ -122,7 +122,7 @@ func (c *replay) Finish(ctx context.Context, src history.Source) checker.Result 
 		{Name: "ops not judged, as their block is unknown", Value: fmt.Sprint(c.unjudged)},
 	}
 	if c.odd > 0 {
-		c.found.warn("%s cannot be read", plural(c.odd, "list of transactions"))
+		c.found.warn("%s cannot be read", plural(c.odd, "transaction list"))
 	}
 	c.found.facts += c.executed + c.peeks + c.judged
 	result := c.found.result(src, c.Name(),

@@ -322,7 +322,7 @@ func TestDiskOwnerKilled(t *testing.T) {
 		"disk-slow:20ms:all": turning, "power:all": turning, // the disk is the owner's
 	} {
 		for i, step := range ownerSteps() {
-			if !at(step) {
+			if !*everyStep && !at(step) {
 				continue
 			}
 			t.Run(fault+" "+step, func(t *testing.T) {

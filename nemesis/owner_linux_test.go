@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -232,6 +233,8 @@ func (h haltingApp) VerifyUndone(ctx context.Context) (history.Value, error) {
 	return v, err
 }
 
+var everyStep = flag.Bool("steps", false, "kill the owner of every fault at every step, not only where something may be left")
+
 // Which of ownerSteps the owner of a fault is killed at.
 func every(string) bool { return true }
 
@@ -279,7 +282,7 @@ func TestHealAfterOwnerKilled(t *testing.T) {
 		{fault: "rpc-drop:all:request:100%", at: turning},
 	} {
 		for i, step := range ownerSteps() {
-			if !c.at(step) {
+			if !*everyStep && !c.at(step) {
 				continue
 			}
 			t.Run(c.fault+" "+step, func(t *testing.T) {

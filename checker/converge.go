@@ -52,6 +52,9 @@ func (c *converge) Finish(ctx context.Context, src history.Source) Result {
 			r.Facts = 1
 			r.Reason = fmt.Sprintf("nodes did not reach one head after the heal, in %v of at most %v (op %d): %s",
 				took.Round(time.Millisecond), bound, i, heads(op.Value))
+			if forked(op.Value) {
+				r.Reason = fmt.Sprintf("nodes are on different chains after the heal, and where latest is final they stay there (op %d): %s", i, heads(op.Value))
+			}
 			if text, nodes, facts := splitOf(op.Value, info.Bounds.BlockTime); text != "" {
 				r.Verdict, r.Facts = Invalid, facts
 				r.Reason = text

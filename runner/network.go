@@ -91,7 +91,11 @@ func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*ne
 			File: t.o.file, Dir: t.run.Path(store.NodesDir), Seed: fmt.Sprint(t.o.Seed),
 			Alloc: accounts.Addresses(t.senders()), RPCProxies: needs.RPC,
 		})
-		if err != nil {
+		switch {
+		case err != nil && ctx.Err() == nil && !errors.Is(err, syscall.ENOSPC):
+			// A program that is not there, or does not like its arguments.
+			return nil, usage.Errorf("--devnet %q: %w", t.o.Devnet, err)
+		case err != nil:
 			return nil, err
 		}
 		t.log.Info("devnet makes blocks", "file", t.o.Devnet, "nodes", t.o.Nodes, "took", time.Since(start).Round(time.Millisecond))

@@ -164,7 +164,11 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 	}
 	f.Log = log
 	if f.Name == "" {
-		f.Name = testName(f.Workloads, f.Nemesis)
+		names := f.Workloads
+		if f.workload == "all" && f.recall == "" {
+			names = []string{"all"} // whatever of all this network can do
+		}
+		f.Name = testName(names, f.Nemesis, f.Bug)
 	}
 	f.Version = version()
 	if !f.quiet {
@@ -182,9 +186,17 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 }
 
 // testName is the name of a test that was given none: short enough for any file
-// system, and without what a shell would want quoted.
-func testName(workloads []string, nemesis string) string {
+// system, and without what a shell would want quoted. A planted
+// bug is told, lest somebody take what it leads to for a finding.
+func testName(names []string, nemesis, bug string) string {
 	const most = 80
+	what := strings.Join(names, ",")
+	if len(names) > 5 {
+		what = fmt.Sprintf("%d-workloads", len(names))
+	}
+	if what += "-" + nemesis; bug != "" {
+		what = "bug-" + bug + "-" + what
+	}
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r == ',':
@@ -193,7 +205,7 @@ func testName(workloads []string, nemesis string) string {
 			return r
 		}
 		return '-'
-	}, strings.Join(workloads, ",")+"-"+nemesis)
+	}, what)
 	return name[:min(len(name), most)]
 }
 

@@ -229,6 +229,9 @@ func TestWorkloadsOnARealChain(t *testing.T) {
 			others++
 			t.Errorf("%s: %s", a.Name, a.Message)
 		}
+		if res.LeftOut {
+			continue // too short a run for it, or without jepgo's own eyes
+		}
 		if res.Verdict != checker.Valid && (others > 0 || len(res.Anomalies) == 0) {
 			t.Errorf("%s is %s, want valid: %s", res.Checker, res.Verdict, res.Reason)
 		}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -81,22 +82,44 @@ func jepgo(t *testing.T, dir string, args ...string) result {
 
 // judgement is the part of results.json that the tests read.
 type judgement struct {
-	Valid     any    `json:"valid"`
-	Reason    string `json:"reason"`
-	Ops       int    `json:"ops"`
-	Anomalies map[string][]struct {
-		Checker string `json:"checker"`
-		Message string `json:"message"`
-		Witness []struct {
-			Index int    `json:"index"`
-			Op    string `json:"op"`
-		} `json:"witness"`
-	} `json:"anomalies"`
-	Checkers map[string]struct {
+	Valid     any                  `json:"valid"`
+	Reason    string               `json:"reason"`
+	Ops       int                  `json:"ops"`
+	Anomalies map[string][]anomaly `json:"anomalies"`
+	Checkers  map[string]struct {
 		Valid  any    `json:"valid"`
 		Reason string `json:"reason"`
 		Facts  int    `json:"facts"`
 	} `json:"checkers"`
+}
+
+type anomaly struct {
+	Checker string `json:"checker"`
+	Message string `json:"message"`
+	Witness []struct {
+		Index int    `json:"index"`
+		Op    string `json:"op"`
+	} `json:"witness"`
+}
+
+var process = regexp.MustCompile(`:process ([^ ,}]+)`)
+
+// operations counts the witness: the invocation of an operation and its completion
+// are one.
+func (a anomaly) operations() int {
+	n, open := 0, map[string]bool{}
+	for _, ref := range a.Witness {
+		var of string
+		if m := process.FindStringSubmatch(ref.Op); m != nil {
+			of = m[1]
+		}
+		invoked := strings.Contains(ref.Op, ":type :invoke")
+		if invoked || !open[of] {
+			n++
+		}
+		open[of] = invoked
+	}
+	return n
 }
 
 func latest(t *testing.T, dir string) judgement {

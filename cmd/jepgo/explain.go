@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/jepgo/jepgo/checker/txn/lattice"
 	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/judge"
 	"github.com/jepgo/jepgo/nemesis"
@@ -28,11 +29,12 @@ func (t topic) called(name string) bool { return t.name == name || slices.Contai
 func newExplain() *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [[KIND] NAME]",
-		Short: "Say what a fault, link, mechanism, workload, profile, planted bug or model is",
+		Short: "Say what a fault, workload, checker, anomaly, profile or anything else of jepgo is",
 		Long: `Explain a fault (also one with its options, as delay:200ms), all or none, a kind of
-links, a mechanism that jepgo doctor tries, a workload, a profile, a planted bug or a
-model, from the same registries that run them. Without a name, list what there is.`,
-		Example: "  jepgo explain kill\n  jepgo explain partition:bridge\n  jepgo explain all\n  jepgo explain cgroup cpu\n  jepgo explain profile bft",
+links, a mechanism that jepgo doctor tries, a workload, a profile, a checker, an
+anomaly, a consistency model, a planted bug or a model, from the same registries that
+run them. Without a name, list what there is.`,
+		Example: "  jepgo explain kill\n  jepgo explain partition:bridge\n  jepgo explain all\n  jepgo explain cgroup cpu\n  jepgo explain profile bft\n  jepgo explain durability\n  jepgo explain G-single",
 		Args: func(_ *cobra.Command, args []string) error {
 			if kind, name := cutKind(args); len(args) > 1 && kind == "" && !slices.ContainsFunc(topics(), func(t topic) bool { return t.called(name) }) {
 				return usage.Errorf("argument %q: want one name at most, or a kind and a name, such as profile bft", args[1])
@@ -95,9 +97,48 @@ func explain(kind, name string) (string, error) {
 		parts = append(parts, fmt.Sprintf("%s (%s)\n%s\n", title, t.kind, strings.TrimRight(text, "\n")))
 	}
 	if len(parts) == 0 {
+		if close := similar(base); len(close) > 0 {
+			return "", usage.Errorf("%q is unknown: did you mean %s? jepgo explain lists all there is", name, strings.Join(close, ", "))
+		}
 		return "", usage.Errorf("%q is unknown: want one of these\n%s", name, listTopics())
 	}
 	return strings.Join(parts, "\n"), nil
+}
+
+// similar returns what is spelled much like name: one of the two within the other,
+// or two letters apart at most.
+func similar(name string) (close []string) {
+	name = strings.ToLower(name)
+	for _, t := range topics() {
+		other := strings.ToLower(t.name)
+		within := len(name) > 2 && strings.Contains(other, name) || len(other) > 2 && strings.Contains(name, other)
+		if (within || distance(name, other) <= min(2, len(name)/3)) && !slices.Contains(close, t.name) {
+			close = append(close, t.name)
+		}
+	}
+	return close[:min(len(close), 8)]
+}
+
+// distance is how many letters must be put in, taken out or changed to make b of a
+// (Levenshtein 1965).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := before
+			if a[i] != b[j] {
+				change++
+			}
+			before = row[j+1]
+			row[j+1] = min(change, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
 }
 
 const kindFault = "fault"
@@ -130,7 +171,37 @@ func topics() []topic {
 	for _, m := range judge.Models() {
 		ts = append(ts, topic{kind: "model", name: m, text: func() (string, error) { return judge.Describe(m), nil }})
 	}
+	for _, t := range claims.Glossary() {
+		ts = append(ts, topic{kind: "checker", name: t.Name, text: func() (string, error) { return t.Explain(), nil }})
+	}
+	for _, name := range anomalies() {
+		ts = append(ts, topic{kind: "anomaly", name: name, text: func() (string, error) { return explainAnomaly(name), nil }})
+	}
+	for _, m := range lattice.Models() {
+		ts = append(ts, topic{kind: "consistency", name: m, also: lattice.Aliases(m), text: func() (string, error) { return lattice.Describe(m), nil }})
+	}
 	return ts
+}
+
+// anomalies lists those of chains, and Elle's, each once.
+func anomalies() (names []string) {
+	for _, t := range claims.Glossary() {
+		for _, f := range t.Anomalies {
+			names = append(names, f.Name)
+		}
+	}
+	names = append(names, lattice.Anomalies()...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func explainAnomaly(name string) string {
+	var b strings.Builder
+	for _, t := range claims.Found(name) {
+		fmt.Fprintf(&b, "Checker %s: %s.\n", t.Name, t.Anomalies[0].Doc)
+	}
+	b.WriteString(lattice.Describe(name))
+	return b.String()
 }
 
 // faultTopic explains a fault as it was spelled, with its options.
@@ -192,7 +263,7 @@ func listTopics() string {
 		if k == "mechanism" {
 			separator = ", " // their names have spaces
 		}
-		fmt.Fprintf(&b, "%-9s %s\n", k, strings.Join(byKind[k], separator))
+		fmt.Fprintf(&b, "%-11s %s\n", k, strings.Join(byKind[k], separator))
 	}
 	return b.String()
 }

@@ -9,19 +9,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jepgo/jepgo/nemesis"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 )
 
 // TestEveryFault runs everything that this machine can do to a devnet, on every
 // mechanism of links: no false alarm, evidence of every fault's onset and end,
 // and a machine that is as before.
 func TestEveryFault(t *testing.T) {
-	mechanisms := nemesis.LinkMechanisms()
+	mechanisms := mechanism.Names()
 	if testing.Short() {
-		mechanisms = []string{nemesis.LinkEmulator} // the proxies have TestNemesis
+		mechanisms = []string{mechanism.Emulator} // the proxies have TestNemesis
 	}
 	for _, link := range mechanisms {
-		if err := nemesis.ProbeLinks(link); err != nil {
+		if err := mechanism.Probe(link); err != nil {
 			t.Logf("LINKS %s NOT TESTED: %v", link, err)
 			continue
 		}

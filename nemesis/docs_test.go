@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 )
 
 // TestDocs holds docs/faults.md to the registry.
@@ -18,7 +20,7 @@ func TestDocs(t *testing.T) {
 			t.Errorf("fault %s is not in docs/faults.md", e.Name)
 		}
 	}
-	for _, l := range LinkMechanisms() {
+	for _, l := range mechanism.Names() {
 		if !strings.Contains(text, "`"+l+"`") {
 			t.Errorf("links %s are not in docs/faults.md", l)
 		}

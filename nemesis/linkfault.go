@@ -10,6 +10,7 @@ import (
 
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 	"github.com/jepgo/jepgo/history"
 )
 
@@ -150,8 +151,8 @@ func linksPossible(name string, ts targets, r Reach, features ...link.Feature) e
 // mechanismsOf names the links that offer a feature.
 func mechanismsOf(f link.Feature) string {
 	var able []string
-	for _, m := range LinkMechanisms() {
-		if offered, err := LinkFeatures(m); err == nil && link.Offers(offered, f) {
+	for _, m := range mechanism.Names() {
+		if offered, err := mechanism.Features(m); err == nil && link.Offers(offered, f) {
 			able = append(able, "--link "+m)
 		}
 	}

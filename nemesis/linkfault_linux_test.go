@@ -16,6 +16,7 @@ import (
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/emulator"
 	"github.com/jepgo/jepgo/devnet/link/kernel"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 )
 
 // plannedLink is one application of a fault, not yet applied.
@@ -310,7 +311,7 @@ func TestLinkFaultsOutOfReach(t *testing.T) {
 // TestLinksThatAreNoneRefuseFaults: between nodes that dial each other directly
 // every fault in links is refused before a run starts, and says what it needs.
 func TestLinksThatAreNoneRefuseFaults(t *testing.T) {
-	features, err := LinkFeatures(LinkDirect)
+	features, err := mechanism.Features(mechanism.Direct)
 	if err != nil {
 		t.Fatal(err)
 	}

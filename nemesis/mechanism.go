@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/jepgo/jepgo/devnet/cgroup"
-	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/emulator"
 	"github.com/jepgo/jepgo/devnet/link/kernel"
 )
@@ -43,7 +42,7 @@ func Mechanisms() []Mechanism {
 		diskMechanism(),
 		{
 			Name: "link proxy", Doc: "TCP proxies between the nodes, no privileges", Probe: works,
-			More: "Each direction of each pair has one, inside jepgo. It sees streams: it delays, slows, cuts, stalls, slices, breaks and falsifies them, and cannot lose a packet. It ends with jepgo.",
+			More: "Each direction of each pair has one, inside jepgo. It sees streams: it delays, slows, cuts, stalls, slices, breaks and falsifies them, and cannot lose a packet. What a node learns of another in another way than from jepgo goes past it. It ends with jepgo.",
 		},
 		{
 			Name: "rpc proxy", Doc: "JSON-RPC proxies before the nodes, no privileges", Probe: works,
@@ -51,11 +50,11 @@ func Mechanisms() []Mechanism {
 		},
 		{
 			Name: "link emulator", Also: []string{"tap", "tun", "netns"}, Doc: "a network namespace for each node, frames switched by jepgo", Probe: emulator.Probe,
-			More: "Single packets are lost, doubled, reordered and corrupted, by draws that follow from the seed. Namespaces and devices have no names and vanish with jepgo.",
+			More: "Single packets are lost, doubled, reordered and corrupted, by draws that follow from the seed. " + inSpaces + " Namespaces and devices have no names and vanish with jepgo.",
 		},
 		{
 			Name: "link kernel", Also: []string{"nftables", "netem", "veth"}, Doc: "a network namespace for each node, packets carried and lost by the kernel", Probe: kernel.Probe,
-			More: "Rules of nftables and HTB cut, lose, slow and break; the draws are the kernel's. netem is not used: it counts nothing that would prove what it did. Everything vanishes with jepgo.",
+			More: "Rules of nftables and HTB cut, lose, slow and break; the draws are the kernel's. netem is not used: it counts nothing that would prove what it did. " + inSpaces + " Everything vanishes with jepgo.",
 		},
 		{
 			Name: "link direct", Also: []string{"loopback"}, Doc: "nothing between the nodes, no faults in the links", Probe: works,
@@ -69,6 +68,9 @@ func Mechanisms() []Mechanism {
 		clockMechanism(),
 	}
 }
+
+// inSpaces says where nodes live, of the embedded devnet or of a devnet file.
+const inSpaces = "Whatever a node sends another goes over these links, and it reaches nothing else; RPC and metrics are found by forwarders, past the links."
 
 // works is the Probe of what needs nothing.
 func works() error { return nil }
@@ -97,42 +99,4 @@ func sweep(ctx context.Context, mechanisms []Mechanism) (did []string, err error
 		}
 	}
 	return did, errors.Join(errs...)
-}
-
-// LinkFeatures returns what the links of a mechanism will be able to do.
-func LinkFeatures(mechanism string) ([]link.Support, error) {
-	switch mechanism {
-	case LinkProxy:
-		return link.ProxyFeatures(), nil
-	case LinkEmulator:
-		return emulator.Features(), nil
-	case LinkKernel:
-		return kernel.Features(), nil
-	case LinkDirect:
-		return link.DirectFeatures(), nil
-	}
-	return nil, fmt.Errorf("links %q: unknown; expected one of %s", mechanism, list(LinkMechanisms()))
-}
-
-// The mechanisms of links, as --link takes them.
-const (
-	LinkProxy    = "proxy"
-	LinkEmulator = "emulator"
-	LinkKernel   = "kernel"
-	LinkDirect   = "direct"
-)
-
-// LinkMechanisms lists them.
-func LinkMechanisms() []string { return []string{LinkProxy, LinkEmulator, LinkKernel, LinkDirect} }
-
-// ProbeLinks returns nil when links of that mechanism can be made here, else
-// what is missing and how to get it.
-func ProbeLinks(mechanism string) error {
-	switch mechanism {
-	case LinkEmulator:
-		return emulator.Probe()
-	case LinkKernel:
-		return kernel.Probe()
-	}
-	return nil
 }

@@ -89,7 +89,7 @@ func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*ne
 	if t.o.file != nil {
 		n, err := process.Start(ctx, process.Options{
 			File: t.o.file, Dir: t.run.Path(store.NodesDir), Seed: fmt.Sprint(t.o.Seed),
-			Alloc: accounts.Addresses(t.senders()), RPCProxies: needs.RPC,
+			Alloc: accounts.Addresses(t.senders()), RPCProxies: needs.RPC, Link: t.o.Link,
 		})
 		switch {
 		case err != nil && ctx.Err() == nil && !errors.Is(err, syscall.ENOSPC):

@@ -15,6 +15,7 @@ import (
 	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 	"github.com/jepgo/jepgo/devnet/process"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
@@ -34,7 +35,7 @@ type Options struct {
 	Concurrency string            // client threads that submit transactions: 8, or 2n for twice the nodes
 	Rate        float64           // client operations a second over all threads, 0 for as fast as they come
 	Replay      *nemesis.Schedule // repeats the faults of an earlier run, in place of Nemesis
-	Link        string            // mechanism of the embedded devnet's links, "" for proxies
+	Link        string            // what the devnet's links are made of, "" for proxies
 	Quorum      string            // whom faults may hit together: any (or ""), or safe
 	// Irreversible allows faults that destroy a node's data for good.
 	Irreversible bool
@@ -114,7 +115,7 @@ func (o *Options) Check() error {
 		return usage.Errorf("--bug %q does not exist: want one of %s", o.Bug, strings.Join(Bugs(), ", "))
 	}
 	if o.Link == "" {
-		o.Link = nemesis.LinkProxy
+		o.Link = mechanism.Proxy
 	}
 	reach, err := o.reach(nodes)
 	if err != nil {
@@ -206,8 +207,6 @@ func (o *Options) readDevnet() (err error) {
 		return usage.Errorf("--devnet and --rpc exclude each other: a running network is not started")
 	case o.Bug != "":
 		return usage.Errorf("--bug %s: bugs are planted in the embedded devnet's nodes only: leave out --devnet", o.Bug)
-	case o.Link != "" && o.Link != nemesis.LinkProxy:
-		return usage.Errorf("--link %s: the nodes of a devnet file live in the host's network: want proxy", o.Link)
 	case o.Keep:
 		return usage.Errorf("--keep: only the embedded devnet can be left up: leave out --devnet")
 	}
@@ -217,11 +216,11 @@ func (o *Options) readDevnet() (err error) {
 // EmbeddedReach is what the nemesis has power over on an embedded devnet whose
 // links are made of that mechanism.
 func EmbeddedReach(nodes int, link string, irreversible bool) (nemesis.Reach, error) {
-	features, err := nemesis.LinkFeatures(link)
+	features, err := mechanism.Features(link)
 	if err != nil {
 		return nemesis.Reach{}, usage.Errorf("--link: %w", err)
 	}
-	if err := nemesis.ProbeLinks(link); err != nil {
+	if err := mechanism.Probe(link); err != nil {
 		return nemesis.Reach{}, usage.Errorf("--link %s: %w", link, err)
 	}
 	return nemesis.Reach{

@@ -18,7 +18,7 @@ import (
 	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/embedded"
-	"github.com/jepgo/jepgo/nemesis"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 	"github.com/jepgo/jepgo/runner"
 	"github.com/jepgo/jepgo/usage"
 )
@@ -56,10 +56,10 @@ and the bug are then those it was made with.`,
 			if o.Nodes < 1 || o.Nodes > runner.MaxNodes {
 				return usage.Errorf("--nodes %d: want 1 to %d", o.Nodes, runner.MaxNodes)
 			}
-			if !slices.Contains(nemesis.LinkMechanisms(), o.Link) {
-				return usage.Errorf("--link %q: want one of %s", o.Link, strings.Join(nemesis.LinkMechanisms(), ", "))
+			if !slices.Contains(mechanism.Names(), o.Link) {
+				return usage.Errorf("--link %q: want one of %s", o.Link, strings.Join(mechanism.Names(), ", "))
 			}
-			if err := nemesis.ProbeLinks(o.Link); err != nil {
+			if err := mechanism.Probe(o.Link); err != nil {
 				return usage.Errorf("--link %s: %w", o.Link, err)
 			}
 			if o.Bug != "" && !slices.Contains(runner.Bugs(), o.Bug) {
@@ -96,7 +96,7 @@ and the bug are then those it was made with.`,
 	dirFlag(cmd, &o.Dir)
 	cmd.Flags().IntVar(&o.Nodes, "nodes", 4, "number of validators")
 	cmd.Flags().Uint64Var(&seed, "seed", 0, "seed of all keys")
-	cmd.Flags().StringVar(&o.Link, "link", nemesis.LinkProxy, linkHelp())
+	cmd.Flags().StringVar(&o.Link, "link", mechanism.Proxy, linkHelp())
 	cmd.Flags().StringVar(&o.Bug, "bug", "", "start deliberately broken nodes; jepgo explain lists the bugs")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd

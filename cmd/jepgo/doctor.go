@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/jepgo/jepgo/cmd/cli"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/runner"
 )
@@ -47,7 +48,7 @@ others. It leaves no trace. The exit status is 0 whatever is missing.`,
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	cmd.Flags().IntVar(&nodes, "nodes", 4, "validators of the devnet that is thought of")
-	cmd.Flags().StringVar(&link, "link", nemesis.LinkProxy, linkHelp())
+	cmd.Flags().StringVar(&link, "link", mechanism.Proxy, linkHelp())
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jepgo/jepgo/checker/txn/lattice"
 	"github.com/jepgo/jepgo/claims"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 	"github.com/jepgo/jepgo/judge"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/runner"
@@ -148,7 +149,7 @@ func topics() []topic {
 	for _, e := range nemesis.Registry() {
 		ts = append(ts, faultTopic(e.Name, e.Name))
 	}
-	for _, l := range nemesis.LinkMechanisms() {
+	for _, l := range mechanism.Names() {
 		ts = append(ts, topic{kind: "link", name: l, text: func() (string, error) { return explainLink(l) }})
 	}
 	for _, m := range nemesis.Mechanisms() {
@@ -226,7 +227,7 @@ func faultTopic(name, spelled string) topic {
 }
 
 func explainLink(name string) (string, error) {
-	features, err := nemesis.LinkFeatures(name)
+	features, err := mechanism.Features(name)
 	if err != nil {
 		return "", err
 	}
@@ -234,6 +235,11 @@ func explainLink(name string) (string, error) {
 		return "Nodes dial each other with nothing in between: every fault in links is refused. The others are measured against it.\n", nil
 	}
 	var b strings.Builder
+	for _, m := range nemesis.Mechanisms() {
+		if m.Name == "link "+name {
+			fmt.Fprintf(&b, "%s\n", m.More)
+		}
+	}
 	for _, f := range features {
 		fmt.Fprintf(&b, "  %-16s %s\n", f.Feature, f.Semantics)
 	}

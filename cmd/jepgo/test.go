@@ -19,6 +19,7 @@ import (
 
 	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/cmd/cli"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/runner"
 	"github.com/jepgo/jepgo/usage"
@@ -70,7 +71,7 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.StringVar(&f.Key, "key", "", "hex private key of a funded account on the network behind --rpc (default: the faucet of jepgo's own devnets)")
 	fs.StringVar(&f.devnet, "devnet", embeddedDevnet, "which devnet to start: embedded, or a devnet `file` (see docs/devnet-file.md)")
 	fs.StringVar(&f.recall, "replay", "", "repeat the run in this `directory`: its load, and its faults as they happened then")
-	fs.StringVar(&f.Link, "link", nemesis.LinkProxy, linkHelp())
+	fs.StringVar(&f.Link, "link", mechanism.Proxy, linkHelp())
 	fs.BoolVar(&f.Irreversible, "allow-irreversible", false, "allow faults that destroy a node's data for good")
 	fs.StringVar(&f.Quorum, "quorum", string(nemesis.QuorumAny), "whom faults may hit together: any, or safe (less than a third of the voting power)")
 	fs.StringVar(&f.Concurrency, "concurrency", "2n", "client threads that submit transactions; 2n is twice the number of nodes")
@@ -90,7 +91,7 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "log only warnings and errors, no progress")
 	cli.CompleteWith(cmd, "workload", func() []string { return append([]string{workloads.Everything}, workloads.Names()...) })
 	cli.CompleteWith(cmd, "nemesis", nemesis.Names)
-	cli.CompleteWith(cmd, "link", nemesis.LinkMechanisms)
+	cli.CompleteWith(cmd, "link", mechanism.Names)
 	cli.CompleteWith(cmd, "quorum", func() []string { return []string{string(nemesis.QuorumAny), string(nemesis.QuorumSafe)} })
 	cli.CompleteWith(cmd, "bug", runner.Bugs)
 	cli.CompleteWith(cmd, "claim", claims.Levels)
@@ -326,7 +327,7 @@ func newLog(w io.Writer, format string, verbose, quiet bool) (*slog.Logger, erro
 
 // linkHelp is the help of --link.
 func linkHelp() string {
-	return "what the links between the nodes are made of: " + strings.Join(nemesis.LinkMechanisms(), ", ")
+	return "what the links between the nodes are made of: " + strings.Join(mechanism.Names(), ", ")
 }
 
 // faultHelp lists the faults with what may follow their names.

@@ -1,7 +1,7 @@
 // Package embedded is a devnet of real nodes that needs nothing but this program:
 // every validator is a process of its own, this same binary executed again, and
 // the links between them are proxies in the process that started them, or one of
-// the other mechanisms of Links.
+// the other mechanisms of package mechanism.
 //
 // Guarantees: Start returns when all nodes have served block 1. No validator
 // outlives the process that started it, not even its SIGKILL. A restarted node
@@ -30,6 +30,7 @@ import (
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/child"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 )
 
 // Options describe a network to be made. Only Dir has no default.
@@ -44,7 +45,7 @@ type Options struct {
 	Disks     bool          // the data on disks that can be made faulty
 	// RPCProxies puts a proxy that can be made to lie before each node's JSON-RPC.
 	RPCProxies bool
-	Link       string // mechanism of the links, "" for proxies: see Links
+	Link       string // what the links are made of, "" for proxies: see package mechanism
 }
 
 // Defaults and bounds of Options.
@@ -73,8 +74,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.ChainID == 0 {
 		o.ChainID = DefaultChainID
 	}
-	if o.Link != "" && !slices.Contains(Links(), o.Link) {
-		return o, fmt.Errorf("links %q: unknown, expected one of %s", o.Link, strings.Join(Links(), ", "))
+	if o.Link != "" && !slices.Contains(mechanism.Names(), o.Link) {
+		return o, mechanism.Unknown(o.Link)
 	}
 	if o.Bug != "" && !slices.ContainsFunc(validator.Bugs(), func(b validator.Bug) bool { return b.Name == o.Bug }) {
 		var names []string

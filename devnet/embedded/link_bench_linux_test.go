@@ -20,14 +20,13 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/rpc"
 
-	"github.com/jepgo/jepgo/devnet/link/emulator"
-	"github.com/jepgo/jepgo/devnet/link/kernel"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 )
 
 var (
 	benchClients = flag.Int("clients", 256, "clients of BenchmarkLinks, each with one transaction under way")
 	benchLength  = flag.Duration("length", 20*time.Second, "what BenchmarkLinks measures of each devnet, after a few blocks to get warm")
-	benchLinks   = flag.String("links", LinkProxy+","+LinkEmulator, "mechanisms that BenchmarkLinks compares with "+LinkDirect)
+	benchLinks   = flag.String("links", mechanism.Proxy+","+mechanism.Emulator, "mechanisms that BenchmarkLinks compares with "+mechanism.Direct)
 )
 
 // BenchmarkLinks is what links cost while no fault is active. A round starts one
@@ -40,7 +39,7 @@ var (
 //
 //	go test ./devnet/embedded -run '^$' -bench Links -benchtime 8x -timeout 1h
 func BenchmarkLinks(b *testing.B) {
-	mechanisms := append([]string{LinkDirect}, strings.Split(*benchLinks, ",")...)
+	mechanisms := append([]string{mechanism.Direct}, strings.Split(*benchLinks, ",")...)
 	ratios := make(map[string][]float64) // by unit: one a round
 	for round := range b.N {
 		got := make(map[string]figures)
@@ -50,12 +49,12 @@ func BenchmarkLinks(b *testing.B) {
 		}
 		for _, m := range mechanisms {
 			b.Logf("round %d of %d: %-8s %v", round+1, b.N, m, got[m])
-			if m == LinkDirect {
+			if m == mechanism.Direct {
 				continue
 			}
 			for unit, of := range figureUnits() {
 				unit = m + "/direct-" + unit
-				ratios[unit] = append(ratios[unit], of(got[m])/of(got[LinkDirect]))
+				ratios[unit] = append(ratios[unit], of(got[m])/of(got[mechanism.Direct]))
 			}
 		}
 	}
@@ -104,10 +103,10 @@ func geometric(rs []float64) (mean, spread float64) {
 }
 
 // measureLinks runs one devnet under load.
-func measureLinks(b *testing.B, mechanism string, round int) figures {
+func measureLinks(b *testing.B, made string, round int) figures {
 	b.Helper()
-	if err := probeLinks(mechanism); err != nil {
-		b.Skipf("NOT MEASURED: links %s: %v", mechanism, err)
+	if err := mechanism.Probe(made); err != nil {
+		b.Skipf("NOT MEASURED: links %s: %v", made, err)
 	}
 	ctx, cancel := context.WithTimeout(b.Context(), 2*time.Minute+*benchLength)
 	defer cancel()
@@ -121,14 +120,14 @@ func measureLinks(b *testing.B, mechanism string, round int) figures {
 		l.keys = append(l.keys, key)
 		funded = append(funded, crypto.PubkeyToAddress(key.PublicKey).Hex())
 	}
-	n, err := Start(ctx, Options{Dir: b.TempDir(), Link: mechanism, Alloc: funded, Seed: fmt.Sprint(round)})
+	n, err := Start(ctx, Options{Dir: b.TempDir(), Link: made, Alloc: funded, Seed: fmt.Sprint(round)})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer n.Close(context.Background())
 	f, err := l.run(ctx, n)
 	if err != nil {
-		b.Fatalf("links %s: %v", mechanism, err)
+		b.Fatalf("links %s: %v", made, err)
 	}
 	return f
 }
@@ -307,15 +306,4 @@ func (l *benchLoad) client(ctx context.Context, url string, i int, key *ecdsa.Pr
 			l.mu.Unlock()
 		}
 	}
-}
-
-// probeLinks says why this machine cannot make links of that mechanism.
-func probeLinks(mechanism string) error {
-	switch mechanism {
-	case LinkEmulator:
-		return emulator.Probe()
-	case LinkKernel:
-		return kernel.Probe()
-	}
-	return nil
 }

@@ -4,27 +4,14 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/netip"
 	"os/exec"
 	"slices"
 
 	"github.com/jepgo/jepgo/devnet/child"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
 	"github.com/jepgo/jepgo/devnet/link"
-	"github.com/jepgo/jepgo/devnet/link/emulator"
-	"github.com/jepgo/jepgo/devnet/link/kernel"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 )
-
-// Mechanisms of links, as Options.Link names them.
-const (
-	LinkProxy    = "proxy"    // TCP proxies in this process
-	LinkEmulator = "emulator" // a network namespace a node, frames switched in this process
-	LinkKernel   = "kernel"   // the same, packets carried by the kernel
-	LinkDirect   = "direct"   // nothing: nodes dial each other on the loopback device
-)
-
-// Links lists the mechanisms.
-func Links() []string { return []string{LinkProxy, LinkEmulator, LinkKernel, LinkDirect} }
 
 // wires are the links between the validators, and the ways that lead past them.
 type wires interface {
@@ -42,24 +29,16 @@ type wires interface {
 }
 
 // newWires opens the links of a network that has its addresses.
-func newWires(mechanism string, names []string, subnet Subnet, seed uint64, spawn *child.Spawner) (wires, error) {
+func newWires(made string, names []string, subnet Subnet, seed uint64, spawn *child.Spawner) (wires, error) {
 	var w wires
 	var err error
-	switch mechanism {
-	case "", LinkProxy:
+	switch made {
+	case "", mechanism.Proxy:
 		w, err = newStreets(quarter{names, subnet, spawn}, seed)
-	case LinkDirect:
+	case mechanism.Direct:
 		w = &squares{link.NewDirect(names), quarter{names, subnet, spawn}}
-	case LinkEmulator:
-		w, err = furnish(names, subnet, func() (spaces, error) {
-			return emulator.New(emulator.Options{Nodes: names, Seed: seed})
-		})
-	case LinkKernel:
-		w, err = furnish(names, subnet, func() (spaces, error) {
-			return kernel.New(kernel.Options{Nodes: names})
-		})
 	default:
-		err = fmt.Errorf("links %q: unknown, expected one of %q", mechanism, Links())
+		w, err = furnish(made, names, subnet, seed)
 	}
 	if err != nil {
 		return nil, err // w holds a nil of its own type
@@ -111,26 +90,16 @@ type squares struct {
 
 func (s *squares) dial(e link.Edge, protocol string) string { return s.addr(e.To, protocol) }
 
-// spaces are links between network namespaces, one a node.
-type spaces interface {
-	link.Link
-	Addr(node string) netip.Addr
-	Start(node string, cmd *exec.Cmd) error
-	Dial(ctx context.Context, node, addr string) (net.Conn, error)
-	Forward(node, hostListen, addr string) (net.Addr, error)
-	Close() error
-}
-
 // rooms are network namespaces. What is not peer-to-peer stays on the loopback
 // device of the node's namespace, and is reached through forwarders that listen
 // where the node itself would without namespaces.
 type rooms struct {
-	spaces
+	mechanism.Spaces
 	names []string
 }
 
-func furnish(names []string, subnet Subnet, open func() (spaces, error)) (*rooms, error) {
-	s, err := open()
+func furnish(made string, names []string, subnet Subnet, seed uint64) (*rooms, error) {
+	s, err := mechanism.Open(made, names, seed)
 	if err != nil {
 		return nil, err
 	}

@@ -94,6 +94,14 @@ func (f *File) Text() []byte { return slices.Clone(f.text) }
 // Count is how many nodes the file has.
 func (f *File) Count() int { return max(f.Nodes.count, len(f.Nodes.specs)) }
 
+func (f *File) names() []string {
+	names := make([]string, f.Count())
+	for i := range names {
+		names[i] = nodeName(i)
+	}
+	return names
+}
+
 // Serves says what all of its nodes will serve beside JSON-RPC over HTTP: JSON-RPC
 // over WebSocket, and CometBFT's own RPC.
 func (f *File) Serves() (ws, comet bool) {

@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	case "fake-node":
 		err = fakeNode(os.Args[2])
 	case "fake-owner":
-		err = fakeOwner(os.Args[2], os.Args[3])
+		err = fakeOwner(os.Args[2], os.Args[3], os.Args[4])
 	default:
 		os.Exit(m.Run())
 	}
@@ -145,12 +145,12 @@ func fakeNode(config string) error {
 }
 
 // fakeOwner runs a network as jepgo test does, until it is killed.
-func fakeOwner(file, dir string) error {
+func fakeOwner(file, dir, made string) error {
 	f, err := Read(file)
 	if err != nil {
 		return err
 	}
-	if _, err := Start(context.Background(), Options{File: f, Dir: dir, Seed: "1"}); err != nil {
+	if _, err := Start(context.Background(), Options{File: f, Dir: dir, Seed: "1", Link: made}); err != nil {
 		return err
 	}
 	fmt.Println("up")

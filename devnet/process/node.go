@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,7 +112,7 @@ func (n *Network) initialise(ctx context.Context, p *plan, log *os.File) error {
 		if err != nil {
 			return err
 		}
-		if err := n.spawner.Start(cmd); err != nil {
+		if err := n.homes.start(p.node.Name, cmd); err != nil {
 			return fmt.Errorf("init: %q: %w", args, err)
 		}
 		done := make(chan error, 1)
@@ -141,20 +140,19 @@ func (n *Network) Ready(ctx context.Context, name string) error {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	return n.group.Poll(ctx, name, "is not ready", func(ctx context.Context) error {
-		return p.probe(ctx, n.group.LogBegin(name))
+		return n.probe(ctx, p)
 	})
 }
 
-func (p *plan) probe(ctx context.Context, begin int64) error {
+func (n *Network) probe(ctx context.Context, p *plan) error {
 	if p.open != "" {
-		var d net.Dialer
-		conn, err := d.DialContext(ctx, "tcp", p.open)
+		conn, err := n.homes.dial(ctx, p.node.Name, p.open)
 		if err != nil {
 			return err
 		}
 		conn.Close()
 	}
-	if p.log != nil && !p.logged(begin) {
+	if p.log != nil && !p.logged(n.group.LogBegin(p.node.Name)) {
 		return fmt.Errorf("%s has no line that matches %q", p.node.Log, p.log)
 	}
 	if p.rpc {

@@ -25,7 +25,7 @@ type plan struct {
 	init    [][]string
 	command []string
 	env     []string // beside this process's own
-	open    string   // host:port that must be open for it to be ready
+	open    string   // host:port that must be open for it to be ready, as the node has it
 	log     *regexp.Regexp
 	rpc     bool
 	synced  bool
@@ -35,27 +35,21 @@ type plan struct {
 
 // draft is a network that has its addresses, and is being filled in.
 type draft struct {
-	n        *Network
-	specs    []spec
-	views    []*view
-	asked    *bool
-	linkHost string
+	n     *Network
+	specs []spec
+	views []*view
+	asked *bool
 }
 
 // survey draws the addresses and fills in what others may look at: hosts, ports
 // and vars.
 func (n *Network) survey() (*draft, error) {
 	f := n.o.File
-	prefix, guard, err := takeSubnet()
-	if err != nil {
-		return nil, err
-	}
-	n.guard = guard
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	d := &draft{n: n, asked: new(bool), linkHost: prefix + linkByte}
+	d := &draft{n: n, asked: new(bool)}
 	var hosts []string
 	faucet := ""
 	if f.FaucetKey != "" {
@@ -64,15 +58,15 @@ func (n *Network) survey() (*draft, error) {
 		}
 	}
 	started := time.Now().UTC().Format(time.RFC3339)
-	for i := range f.Count() {
-		s, home := f.node(i), filepath.Join(n.dir, nodeName(i))
+	for i, name := range n.homes.names {
+		s, home := f.node(i), filepath.Join(n.dir, name)
 		v := &view{
-			Name: nodeName(i), Number: i + 1, Index: i, Role: s.Role, Host: prefix + "." + strconv.Itoa(i+1),
+			Name: name, Number: i + 1, Index: i, Role: s.Role, Host: n.homes.host(i),
 			Home: home, Data: filepath.Join(home, dataDir), ChainID: f.ChainID, Period: max(1, int(f.BlockTime/time.Second)),
 			Faucet: faucet, Started: started, Seed: n.o.Seed, Jepgo: self, FileDir: filepath.Dir(f.path),
 			funded: n.o.Alloc, asked: d.asked,
 		}
-		if s.Host.set {
+		if s.Host.set && n.homes.spaces == nil {
 			if v.Host, err = s.Host.fill(f, n.o.Seed, v); err != nil {
 				return nil, err
 			}
@@ -82,7 +76,7 @@ func (n *Network) survey() (*draft, error) {
 		}
 		hosts, d.specs, d.views = append(hosts, v.Host), append(d.specs, s), append(d.views, v)
 	}
-	ports, err := drawPorts(hosts, d.specs)
+	ports, err := n.homes.drawPorts(hosts, d.specs)
 	if err != nil {
 		return nil, err
 	}
@@ -102,14 +96,6 @@ func (n *Network) survey() (*draft, error) {
 	return d, nil
 }
 
-func (d *draft) names() []string {
-	names := make([]string, len(d.views))
-	for i, v := range d.views {
-		names[i] = v.Name
-	}
-	return names
-}
-
 // protocols are those that some node has behind links.
 func (d *draft) protocols() []string {
 	var all []string
@@ -122,7 +108,7 @@ func (d *draft) protocols() []string {
 
 // target is where a node listens for a protocol.
 func (d *draft) target(name, protocol string) string {
-	i := slices.Index(d.names(), name)
+	i := slices.Index(d.n.homes.names, name)
 	port, ok := d.specs[i].P2P[protocol]
 	if !ok {
 		return ""
@@ -171,6 +157,14 @@ func (d *draft) plan(s spec, v *view) (*plan, error) {
 		}
 		return out
 	}
+	// reached is a URL of the node as everybody else reaches it.
+	reached := func(url string) string {
+		out, err := d.n.homes.url(v.Name, url)
+		if first == nil && err != nil {
+			first = fmt.Errorf("%s: node %s: %q: %w", d.n.o.File.path, v.Name, url, err)
+		}
+		return out
+	}
 	fillMap := func(ts map[string]text) map[string]string {
 		out := make(map[string]string)
 		for _, name := range sortedKeys(ts) {
@@ -182,7 +176,7 @@ func (d *draft) plan(s spec, v *view) (*plan, error) {
 		at: s.Command[0].place, home: v.Home, data: v.Data, power: max(1, s.Power),
 		files: fillMap(s.Files), command: fillAll(s.Command),
 		node: devnet.Node{
-			Name: v.Name, Role: v.Role, HTTP: fill(s.HTTP), WS: fill(s.WS), Comet: fill(s.Comet), Metrics: fillMap(s.Metrics),
+			Name: v.Name, Role: v.Role, HTTP: fill(s.HTTP), WS: fill(s.WS), Comet: reached(fill(s.Comet)), Metrics: fillMap(s.Metrics),
 			P2P: make(map[string]string), Dir: v.Data, Log: filepath.Join(v.Home, logFile),
 		},
 		rpc: s.Ready.RPC == nil || *s.Ready.RPC, synced: s.Ready.Synced == nil || *s.Ready.Synced, timeout: s.Ready.Timeout,
@@ -202,6 +196,10 @@ func (d *draft) plan(s spec, v *view) (*plan, error) {
 	}
 	if _, ok := s.Ports["ws"]; ok && !s.WS.set {
 		p.node.WS = "ws://" + at("ws")
+	}
+	p.node.HTTP, p.node.WS = reached(p.node.HTTP), reached(p.node.WS)
+	for name, url := range p.node.Metrics {
+		p.node.Metrics[name] = reached(url)
 	}
 	if s.Ready.Port != "" {
 		p.open = at(s.Ready.Port)

@@ -4,24 +4,25 @@
 // Guarantees: Start returns when all nodes are ready and have served block 1, or
 // with nothing left running. No node outlives the process that started it, not
 // even its SIGKILL; what it started itself is found by child.Sweep. A restarted
-// node comes back on its data with the same command and ports; one whose data
-// directory is empty is initialised anew, as its operator would do. What the
-// file names as p2p is reached through a proxy for each directed edge, RPC and
-// metrics directly. Everything is filled in once, before the first node starts.
+// node comes back on its data with the same command and ports, in the same place;
+// one whose data directory is empty is initialised anew, as its operator would do.
+// What the file names as p2p is reached over the links, which package mechanism
+// lists, RPC and metrics past them. Everything is filled in once, before the first
+// node starts.
 //
-// Bounds: Linux only; nodes on this machine, in the host's network, by TCP. A
-// peer that learns another's own address in another way than from the file goes
-// past the links: discovery must be off. It knows nothing of proposers and flags.
+// Bounds: Linux only; nodes on this machine. In the host's network links are of TCP,
+// and a peer that learns another's own address in another way than from the file
+// goes past them: discovery must be off. In network namespaces nothing goes past
+// them, and nothing else is reached. It knows nothing of proposers and flags.
 package process
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -34,6 +35,7 @@ import (
 	"github.com/jepgo/jepgo/devnet/child"
 	"github.com/jepgo/jepgo/devnet/disk"
 	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 	"github.com/jepgo/jepgo/devnet/rpc"
 )
 
@@ -45,15 +47,14 @@ type Options struct {
 	Alloc []string // 0x addresses that must have funds
 	// RPCProxies puts a proxy that can be made to lie before each node's JSON-RPC.
 	RPCProxies bool
+	Link       string // what the links are made of, "" for proxies: see package mechanism
 }
 
 // Network is a running network. Its methods are safe for concurrent use.
 type Network struct {
 	o       Options
 	dir     string
-	guard   net.Listener
-	links   *link.Proxy
-	spawner *child.Spawner
+	homes   *homes // nil when there was no place
 	group   *child.Group
 	plans   map[string]*plan
 	nodes   []devnet.Node         // as everybody else reaches them
@@ -91,7 +92,7 @@ func Start(ctx context.Context, o Options) (*Network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("directory of the devnet: %w", err)
 	}
-	n := &Network{o: o, dir: dir, spawner: child.NewSpawner()}
+	n := &Network{o: o, dir: dir}
 	bounded, cancel := context.WithTimeout(ctx, o.File.startTimeout())
 	defer cancel()
 	if err := n.open(bounded); err != nil {
@@ -111,17 +112,20 @@ func (f *File) startTimeout() time.Duration {
 
 func (n *Network) open(ctx context.Context) error {
 	f := n.o.File
+	var err error
+	made, seed := cmp.Or(n.o.Link, mechanism.Proxy), linkSeed(n.o.Seed)
+	if n.homes, err = settle(f.names(), made, seed); err != nil {
+		return err
+	}
 	draft, err := n.survey()
 	if err != nil {
 		return err
 	}
-	if n.links, err = link.NewProxy(link.Options{
-		Nodes: draft.names(), Protocols: draft.protocols(), Host: draft.linkHost, Seed: linkSeed(n.o.Seed),
-		Target: draft.target,
-	}); err != nil {
+	dial, err := n.homes.wire(draft, made, seed)
+	if err != nil {
 		return err
 	}
-	if n.plans, err = draft.fill(n.links.Addr); err != nil {
+	if n.plans, err = draft.fill(dial); err != nil {
 		return err
 	}
 	if f.FaucetKey == "" && len(n.o.Alloc) > 0 && !*draft.asked {
@@ -130,7 +134,7 @@ func (n *Network) open(ctx context.Context) error {
 	if err := n.lookUp(); err != nil {
 		return err
 	}
-	for _, name := range draft.names() {
+	for _, name := range n.homes.names {
 		p := n.plans[name]
 		if err := os.Mkdir(p.home, 0o755); err != nil {
 			return fmt.Errorf("node %s: %w", name, err)
@@ -138,18 +142,18 @@ func (n *Network) open(ctx context.Context) error {
 		n.nodes = append(n.nodes, p.node)
 	}
 	n.group = child.New(child.Options{
-		Names:   draft.names(),
+		Names:   n.homes.names,
 		Dir:     n.dir,
 		Log:     func(name string) string { return n.plans[name].node.Log },
 		Command: n.command,
-		Start:   func(_ string, cmd *exec.Cmd) error { return n.spawner.Start(cmd) },
+		Start:   n.homes.start,
 	})
 	if n.o.RPCProxies {
 		if err := n.openProxies(); err != nil {
 			return err
 		}
 	}
-	for _, name := range draft.names() {
+	for _, name := range n.homes.names {
 		if _, err := n.Start(ctx, name); err != nil {
 			return err
 		}
@@ -167,7 +171,7 @@ func linkSeed(seed string) uint64 {
 func (n *Network) Nodes() []devnet.Node { return slices.Clone(n.nodes) }
 
 // Links is the network between the nodes; Close closes it.
-func (n *Network) Links() link.Link { return n.links }
+func (n *Network) Links() link.Link { return n.homes.links }
 
 // Exits delivers the end of every process that Close did not ask to end: see
 // child.Group.
@@ -216,13 +220,9 @@ func (n *Network) Close(ctx context.Context) error {
 		for _, p := range n.proxies {
 			errs = multierror.Append(errs, p.Close())
 		}
-		if n.links != nil {
-			errs = multierror.Append(errs, n.links.Close())
+		if n.homes != nil {
+			errs = multierror.Append(errs, n.homes.close())
 		}
-		if n.guard != nil {
-			errs = multierror.Append(errs, n.guard.Close())
-		}
-		n.spawner.Close()
 		n.closed = errs.ErrorOrNil()
 	})
 	return n.closed

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,6 +19,7 @@ import (
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/child"
 	"github.com/jepgo/jepgo/devnet/link"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 )
 
 const bound = time.Minute
@@ -93,8 +95,24 @@ func get(t *testing.T, url string) (string, bool) {
 	return string(b), resp.StatusCode == http.StatusOK
 }
 
+// TestNetwork holds a network of one and the same file to the same on each kind of
+// links.
 func TestNetwork(t *testing.T) {
-	n := start(t, Options{File: read(t, fake(t, "  ready: {port: p2p, log: fake node is up}")), Dir: t.TempDir(), Seed: "1", RPCProxies: true})
+	for _, made := range mechanism.Names() {
+		t.Run(made, func(t *testing.T) {
+			t.Parallel()
+			if err := mechanism.Probe(made); err != nil {
+				t.Skipf("NOT TESTED: links %s: %v", made, err)
+			}
+			testNetwork(t, made)
+		})
+	}
+}
+
+func testNetwork(t *testing.T, made string) {
+	n := start(t, Options{
+		File: read(t, fake(t, "  ready: {port: p2p, log: fake node is up}")), Dir: t.TempDir(), Seed: "1", RPCProxies: true, Link: made,
+	})
 	nodes := n.Nodes()
 	if len(nodes) != 3 || nodes[0].Name != "n1" || nodes[2].P2P["gossip"] == "" {
 		t.Fatalf("nodes %+v", nodes)
@@ -120,27 +138,36 @@ func TestNetwork(t *testing.T) {
 		return ok
 	}
 	edge := link.Edge{From: "n1", To: "n2"}
-	if !call("n1", "0") || n.Links().Counters(edge).Bytes == 0 {
-		t.Errorf("n1 does not reach n2 over the link: %+v", n.Links().Counters(edge))
-	}
-	if err := n.Links().Cut(edge); err != nil {
-		t.Fatal(err)
-	}
-	if call("n1", "0") {
-		t.Error("n1 reaches n2 over a link that is cut")
-	}
-	if !call("n1", "1") || !call("n2", "1") {
-		t.Error("a cut of n1→n2 keeps n3 from them")
-	}
-	if err := n.Links().Heal(edge); err != nil {
-		t.Fatal(err)
-	}
 	if !call("n1", "0") {
-		t.Error("n1 does not reach n2 after the heal")
+		t.Error("n1 does not reach n2")
+	}
+	if made != mechanism.Direct {
+		if n.Links().Counters(edge).Bytes == 0 {
+			t.Errorf("n1 reaches n2 past the link: %+v", n.Links().Counters(edge))
+		}
+		if err := n.Links().Cut(edge); err != nil {
+			t.Fatal(err)
+		}
+		if call("n1", "0") {
+			t.Error("n1 reaches n2 over a link that is cut")
+		}
+		if !call("n1", "1") || !call("n2", "1") {
+			t.Error("a cut of n1→n2 keeps n3 from them")
+		}
+		if err := n.Links().Heal(edge); err != nil {
+			t.Fatal(err)
+		}
+		if !call("n1", "0") {
+			t.Error("n1 does not reach n2 after the heal")
+		}
 	}
 
-	// Processes: killed, started again on the same data.
+	// Processes: killed, started again on the same data, where they were.
 	was, _ := n.Identity("n1")
+	home := space(t, was)
+	if own := home != space(t, self(t)); own != (n.homes.spaces != nil) {
+		t.Errorf("n1 in a network namespace of its own: %v", own)
+	}
 	born, _ := get(t, n.plans["n1"].node.HTTP+"/genesis")
 	if err := n.Kill(within(t), "n1"); err != nil {
 		t.Fatal(err)
@@ -154,8 +181,11 @@ func TestNetwork(t *testing.T) {
 	if err := n.Ready(within(t), "n1"); err != nil {
 		t.Fatal(err)
 	}
-	if now, ok := n.Identity("n1"); !ok || now == was {
-		t.Errorf("identity %v after the restart, it was %v", now, was)
+	if now, ok := n.Identity("n1"); !ok || now == was || space(t, now) != home {
+		t.Errorf("identity %v in %s after the restart, it was %v in %s", now, space(t, now), was, home)
+	}
+	if !call("n1", "0") || !call("n2", "0") {
+		t.Error("the restarted n1 does not reach n2, or is not reached")
 	}
 	if again, _ := get(t, n.plans["n1"].node.HTTP+"/genesis"); again != born {
 		t.Errorf("a restarted node was initialised again: %q, it was %q", again, born)
@@ -199,6 +229,76 @@ func TestNetwork(t *testing.T) {
 	if err := n.Ready(within(t), "n2"); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestEndpointsInNamespaces: what nodes serve in namespaces of their own is found
+// by its URL there, whatever they listen on, by everybody and past the links.
+func TestEndpointsInNamespaces(t *testing.T) {
+	if err := mechanism.Probe(mechanism.Emulator); err != nil {
+		t.Skipf("NOT TESTED: links emulator: %v", err)
+	}
+	path := fake(t, `  host: 127.0.0.1
+  http: "http://localhost:{{.Ports.http}}/rpc"
+  metrics: {own: "http://127.0.0.1:{{.Ports.http}}/genesis", first: "http://{{(index .Nodes 0).Host}}:{{.Ports.p2p}}/x", far: "http://192.0.2.1:80/x"}`)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The usual port, on all nodes and in each on the loopback device.
+	local := strings.NewReplacer("http: free", "http: 8545", `"http": "{{.Host}}:`, `"http": "127.0.0.1:`).Replace(string(text))
+	if err := os.WriteFile(path, []byte(local), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := start(t, Options{File: read(t, path), Dir: t.TempDir(), Seed: "1", Link: mechanism.Emulator})
+	for _, from := range n.homes.names {
+		for _, to := range n.homes.names {
+			if e := (link.Edge{From: from, To: to}); from != to {
+				if err := n.Links().Cut(e); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	seen := make(map[string]string)
+	for i, node := range n.Nodes() {
+		if h, err := n.Height(within(t), node.Name); err != nil || h == 0 {
+			t.Errorf("node %s at %s: height %d, %v", node.Name, node.HTTP, h, err)
+		}
+		genesis, ok := get(t, node.Metrics["own"])
+		if other := seen[genesis]; !ok || other != "" {
+			t.Errorf("%s of node %s answers %q, %v, as that of %q", node.Metrics["own"], node.Name, genesis, ok, other)
+		}
+		seen[genesis] = node.Name
+		outside := n.homes.outside(i) + ":"
+		if !strings.HasPrefix(node.HTTP, "http://"+outside) || !strings.HasSuffix(node.HTTP, "/rpc") || !strings.HasPrefix(node.Metrics["own"], "http://"+outside) {
+			t.Errorf("node %s is found at %s and %q", node.Name, node.HTTP, node.Metrics)
+		}
+		if first := "http://" + n.homes.outside(0) + ":"; !strings.HasPrefix(node.Metrics["first"], first) || node.Metrics["far"] != "http://192.0.2.1:80/x" {
+			t.Errorf("node %s has metrics at %q", node.Name, node.Metrics)
+		}
+		if want := n.homes.host(i); !strings.HasPrefix(node.P2P["gossip"], want+":") || want == "127.0.0.1" {
+			t.Errorf("node %s listens for peers at %q, want %s", node.Name, node.P2P, want)
+		}
+	}
+}
+
+// space is the network namespace of a process.
+func space(t *testing.T, id devnet.Identity) string {
+	t.Helper()
+	name, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", id.PID))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func self(t *testing.T) devnet.Identity {
+	t.Helper()
+	id, err := devnet.Lookup(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
 }
 
 func TestStartRefuses(t *testing.T) {
@@ -265,12 +365,24 @@ func marked(t *testing.T, dir string) []devnet.Identity {
 // TestKilledOwnerLeavesNothing kills what runs a network: its nodes die with it,
 // and Sweep finds what they had put in sessions of their own.
 func TestKilledOwnerLeavesNothing(t *testing.T) {
+	for _, made := range []string{mechanism.Proxy, mechanism.Emulator, mechanism.Kernel} {
+		t.Run(made, func(t *testing.T) {
+			t.Parallel()
+			if err := mechanism.Probe(made); err != nil {
+				t.Skipf("NOT TESTED: links %s: %v", made, err)
+			}
+			testKilledOwner(t, made)
+		})
+	}
+}
+
+func testKilledOwner(t *testing.T, made string) {
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := exec.Command(self, "fake-owner", fake(t, "  role: linger"), dir)
+	owner := exec.Command(self, "fake-owner", fake(t, "  role: linger"), dir, made)
 	owner.Stderr = os.Stderr
 	out, err := owner.StdoutPipe()
 	if err != nil {
@@ -283,8 +395,13 @@ func TestKilledOwnerLeavesNothing(t *testing.T) {
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "up\n" {
 		t.Fatalf("owner says %q, %v", line, err)
 	}
-	if got := marked(t, dir); len(got) != 6 {
-		t.Fatalf("processes %v, want three nodes and what each of them started", got)
+	nodes := marked(t, dir)
+	if len(nodes) != 6 {
+		t.Fatalf("processes %v, want three nodes and what each of them started", nodes)
+	}
+	spaces := make(map[string]bool)
+	for _, id := range nodes {
+		spaces[space(t, id)] = true
 	}
 	if left, err := child.Sweep(within(t), dir); err != nil || len(left) != 0 {
 		t.Fatalf("Sweep killed %v, %v: their owner lives", left, err)
@@ -306,9 +423,32 @@ func TestKilledOwnerLeavesNothing(t *testing.T) {
 	if left := marked(t, dir); len(left) > 0 {
 		t.Errorf("processes %v are left", left)
 	}
+	if made != mechanism.Proxy { // nobody holds the namespaces, which have no names
+		for _, name := range inhabited(t) {
+			if spaces[name] {
+				t.Errorf("network namespace %s is left", name)
+			}
+		}
+	}
 	if again, err := child.Sweep(within(t), dir); err != nil || len(again) > 0 {
 		t.Errorf("Sweep found %v, %v the second time", again, err)
 	}
+}
+
+// inhabited lists the network namespaces that some thread lives in.
+func inhabited(t *testing.T) []string {
+	t.Helper()
+	links, err := filepath.Glob("/proc/[0-9]*/task/[0-9]*/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, l := range links {
+		if name, err := os.Readlink(l); err == nil && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // TestGroupEndsWithItsLeader: a wrapper script that does not exec leaves nothing

@@ -13,8 +13,8 @@
 // nothing; an edge holds back at most 16 MiB. Delays are kept to some 0.1 ms on a
 // machine with a core to spare; Counters.Late says what they were.
 //
-// It is not for nodes that run already, which the kernel links are for, nor for
-// IPv6, which is off in the namespaces.
+// It is not for nodes that run already, nor for IPv6, which is off in the
+// namespaces.
 package emulator
 
 import (

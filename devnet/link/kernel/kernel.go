@@ -14,16 +14,15 @@
 // millisecond, and longer while the kernel still has packets under the old rules. Which
 // packets are lost is drawn by the kernel: neither seeded nor repeatable.
 //
-// Attach puts rules of the same kind into the namespace of a process that somebody
-// else started.
-//
 // A rate costs a line "non-work-conserving" in the kernel's log: HTB says so of the
 // TBF below it, which does no harm.
 //
 // It is not for delay, jitter, duplicates, reordering and corruption: of what netem,
 // where a kernel has it, held back and for how long there are no counters, so that
 // nothing would prove it; the emulator is for those. Nor for IPv6, which is off in
-// the namespaces.
+// the namespaces. Nor for nodes that run already: rules in their namespaces would need
+// their processes and the addresses that they have for each other, and the URL by
+// which such a node is known says neither, a container's least of all.
 package kernel
 
 import (

@@ -30,8 +30,6 @@ func TestMain(m *testing.M) {
 		ownerMain()
 	case "host":
 		os.Exit(hostMain())
-	case "attacher":
-		attacherMain()
 	default:
 		panic("no such role: " + role)
 	}

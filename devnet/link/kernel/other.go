@@ -5,7 +5,6 @@ package kernel
 import (
 	"errors"
 
-	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/netns"
 )
@@ -31,18 +30,3 @@ func (*room) destroyOne(netns.Connection) bool { return false }
 func enforce(*edge, int64) error               { return errLinux }
 func read(*edge) (link.Counters, error)        { return link.Counters{}, errLinux }
 func settle()                                  {}
-
-// Guest has rules in the network namespace of a process.
-type Guest struct{}
-
-// Attach prepares the namespace of that process for rules: not here.
-func Attach(devnet.Identity) (*Guest, error) { return nil, errLinux }
-
-// Set replaces all rules.
-func (*Guest) Set([]Rule) error { return errLinux }
-
-// Taken returns the evidence of the present rules.
-func (*Guest) Taken() []Taken { return nil }
-
-// Close takes all rules away.
-func (*Guest) Close() error { return nil }

@@ -26,15 +26,11 @@ const (
 	headerUDP      = 8
 )
 
-// openOwned makes a table that belongs to the connection, in the namespace of that
-// descriptor; 0 is that of the calling thread.
-func openOwned(ns int) (*nftables.Conn, *nftables.Table, error) {
+// openOwned makes a table that belongs to the connection, in the namespace of the
+// calling thread.
+func openOwned() (*nftables.Conn, *nftables.Table, error) {
 	t := &nftables.Table{Name: tableName, Family: nftables.TableFamilyINet}
-	opts := []nftables.ConnOption{nftables.AsLasting(), nftables.WithSockOptions(func(c *nfnl.Conn) error { return addOwned(c, t) })}
-	if ns > 0 {
-		opts = append(opts, nftables.WithNetNSFd(ns))
-	}
-	conn, err := nftables.New(opts...)
+	conn, err := nftables.New(nftables.AsLasting(), nftables.WithSockOptions(func(c *nfnl.Conn) error { return addOwned(c, t) }))
 	if err != nil {
 		return nil, nil, fmt.Errorf("nftables: make a table: %w", err)
 	}
@@ -90,7 +86,7 @@ type tally struct{ packets, bytes int64 }
 
 // newTable makes the table in the namespace of the calling thread.
 func newTable(self int, peers []netns.Peer) (*table, error) {
-	conn, t, err := openOwned(0)
+	conn, t, err := openOwned()
 	if err != nil {
 		return nil, err
 	}

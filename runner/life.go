@@ -16,6 +16,7 @@ import (
 	"github.com/jepgo/jepgo/history"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
+	"github.com/jepgo/jepgo/usage"
 	"github.com/jepgo/jepgo/workloads"
 )
 
@@ -128,6 +129,11 @@ func (t *test) setup(ctx context.Context) error {
 				return err
 			}
 			t.comets = append(t.comets, comet)
+			if len(t.o.Comet) > 0 {
+				if _, err := comet.Status(ctx); err != nil {
+					return usage.Errorf("--comet %q: want the RPC of a CometBFT: %w", n.Comet, err)
+				}
+			}
 		}
 	}
 	if len(t.comets) != len(t.clients) {

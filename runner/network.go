@@ -104,7 +104,7 @@ func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*ne
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
 	if len(t.o.RPC) > 0 {
-		n, err := attach.Attach(ctx, t.o.RPC)
+		n, err := attach.Attach(ctx, t.o.endpoints())
 		if err != nil {
 			return nil, usage.Errorf("%w", err)
 		}

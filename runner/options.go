@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/attach"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
 	"github.com/jepgo/jepgo/devnet/link/mechanism"
 	"github.com/jepgo/jepgo/devnet/process"
@@ -31,6 +31,8 @@ type Options struct {
 	Devnet      string            // devnet file, "" for the embedded devnet
 	Nodes       int               // nodes of the devnet; 0 for as many as the devnet file has
 	RPC         []string          // URLs of a running network; then Nodes is not used
+	WS          []string          // WebSocket URLs of the same nodes, or none
+	Comet       []string          // CometBFT URLs of the same nodes, or none
 	Key         string            // hex key of a funded account on a running network, "" for the devnet's faucet
 	Concurrency string            // client threads that submit transactions: 8, or 2n for twice the nodes
 	Rate        float64           // client operations a second over all threads, 0 for as fast as they come
@@ -110,6 +112,8 @@ func (o *Options) Check() error {
 		return usage.Errorf("--nodes %d: want 1 to %d", nodes, MaxNodes)
 	} else if o.Key != "" {
 		return usage.Errorf("--key is for a running network: want --rpc URL,... with it")
+	} else if len(o.WS)+len(o.Comet) > 0 {
+		return usage.Errorf("--ws and --comet are for a running network: want --rpc URL,... with them")
 	}
 	if o.Bug != "" && !slices.Contains(Bugs(), o.Bug) {
 		return usage.Errorf("--bug %q does not exist: want one of %s", o.Bug, strings.Join(Bugs(), ", "))
@@ -140,7 +144,8 @@ func (o *Options) Check() error {
 // that cannot be read Check says why.
 func (o *Options) Offers() (out workloads.Offers) {
 	switch {
-	case len(o.RPC) > 0: // only those URLs are known
+	case len(o.RPC) > 0:
+		out = workloads.Offers{WS: len(o.WS) > 0, Comet: len(o.Comet) > 0}
 	case o.Devnet == "":
 		out = workloads.Offers{WS: true, Comet: true}
 	default:
@@ -162,7 +167,7 @@ func (o *Options) checkOffers() error {
 		if lacks := w.Lacks(offers); lacks != "" {
 			where := "the nodes of " + o.Devnet + " do not all have one"
 			if len(o.RPC) > 0 {
-				where = "the nodes behind --rpc are known by JSON-RPC over HTTP only"
+				where = "of the nodes behind --rpc none is known: name them with --ws or --comet"
 			}
 			return usage.Errorf("--workload %s: it needs %s, and %s: leave it out", name, lacks, where)
 		}
@@ -233,11 +238,8 @@ func EmbeddedReach(nodes int, link string, irreversible bool) (nemesis.Reach, er
 const MaxNodes = 32
 
 func (o *Options) checkAttached(faults bool) error {
-	for _, raw := range o.RPC {
-		u, err := url.Parse(raw)
-		if err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https") {
-			return usage.Errorf("--rpc %q: want http://HOST:PORT", raw)
-		}
+	if err := o.endpoints().Check(); err != nil {
+		return usage.Errorf("%w", err)
 	}
 	if faults {
 		return usage.Errorf("--nemesis %s: the nodes behind --rpc were not started by this run, so their processes and links are out of reach: want --nemesis none", o.Nemesis)
@@ -249,6 +251,10 @@ func (o *Options) checkAttached(faults bool) error {
 		return usage.Errorf("--keep: the network behind --rpc is not jepgo's to stop or keep: leave it out")
 	}
 	return nil
+}
+
+func (o *Options) endpoints() attach.Endpoints {
+	return attach.Endpoints{HTTP: o.RPC, WS: o.WS, Comet: o.Comet}
 }
 
 // PlantedBugs lists the bugs of the embedded nodes.

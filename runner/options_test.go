@@ -55,7 +55,19 @@ func TestBadOptions(t *testing.T) {
 		}, []string{"--workload sub", "WebSocket", "--rpc"}},
 		"rpc comet": {func(o *Options) {
 			o.RPC, o.Nemesis, o.Workloads = []string{"http://127.0.0.1:1"}, "none", []string{"consensus"}
-		}, []string{"--workload consensus", "CometBFT"}},
+		}, []string{"--workload consensus", "CometBFT", "--comet"}},
+		"ws without rpc": {func(o *Options) { o.WS = []string{"ws://127.0.0.1:1"} }, []string{"--ws", "--rpc"}},
+		"ws of one": {func(o *Options) {
+			o.RPC, o.Nemesis = []string{"http://127.0.0.1:1", "http://127.0.0.1:2"}, "none"
+			o.WS = []string{"ws://127.0.0.1:3"}
+		}, []string{"--ws", "1", "--rpc 2"}},
+		"ws by http": {func(o *Options) {
+			o.RPC, o.Nemesis, o.WS = []string{"http://127.0.0.1:1"}, "none", []string{"http://127.0.0.1:3"}
+		}, []string{"--ws", `"http://127.0.0.1:3"`, "ws://"}},
+		"comet twice": {func(o *Options) {
+			o.RPC, o.Nemesis = []string{"http://127.0.0.1:1", "http://127.0.0.1:2"}, "none"
+			o.Comet = []string{"http://127.0.0.1:3", "http://127.0.0.1:3/"}
+		}, []string{"--comet", "given twice"}},
 		"concurrency":  {func(o *Options) { o.Concurrency = "two" }, []string{"--concurrency", `"two"`, "2n"}},
 		"concurrency0": {func(o *Options) { o.Concurrency = "0" }, []string{"--concurrency", `"0"`}},
 		"concurrency∞": {func(o *Options) { o.Concurrency = "9999n" }, []string{"--concurrency", `"9999n"`}},

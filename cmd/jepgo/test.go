@@ -68,6 +68,8 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.DurationVar(&f.Time, "time", time.Minute, "length of the main phase")
 	fs.IntVar(&f.Nodes, "nodes", 0, "number of nodes of the devnet (default: those of the devnet file, or 4)")
 	fs.StringSliceVar(&f.RPC, "rpc", nil, "JSON-RPC `URLs` of a running network, comma-joined, one for each node")
+	fs.StringSliceVar(&f.WS, "ws", nil, "WebSocket `URLs` of the nodes behind --rpc, in the same order, for the workload sub")
+	fs.StringSliceVar(&f.Comet, "comet", nil, "CometBFT RPC `URLs` of the nodes behind --rpc, in the same order, for the workload consensus")
 	fs.StringVar(&f.Key, "key", "", "hex private key of a funded account on the network behind --rpc (default: the faucet of jepgo's own devnets)")
 	fs.StringVar(&f.devnet, "devnet", embeddedDevnet, "which devnet to start: embedded, or a devnet `file` (see docs/devnet-file.md)")
 	fs.StringVar(&f.recall, "replay", "", "repeat the run in this `directory`: its load, and its faults as they happened then")
@@ -138,8 +140,10 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("rpc") && cmd.Flags().Changed("nodes") {
 		return usage.Errorf("--nodes and --rpc exclude each other: a running network has the nodes that it has")
 	}
-	if cmd.Flags().Changed("rpc") && len(f.RPC) == 0 {
-		return usage.Errorf("--rpc is empty: want http://HOST:PORT,...")
+	for name, want := range map[string]string{"rpc": "http", "ws": "ws", "comet": "http"} {
+		if list := cmd.Flags().Lookup(name); list.Changed && len(list.Value.(pflag.SliceValue).GetSlice()) == 0 {
+			return usage.Errorf("--%s is empty: want %s://HOST:PORT,...", name, want)
+		}
 	}
 	for _, name := range []string{"replay", "link", "quorum"} {
 		if flag := cmd.Flags().Lookup(name); flag.Changed && flag.Value.String() == "" {
@@ -236,8 +240,8 @@ func (f *testFlags) replay(cmd *cobra.Command, seed uint64) string {
 		}
 		if flag.Changed {
 			value := flag.Value.String()
-			if flag.Name == "rpc" {
-				value = strings.Join(f.RPC, ",") // a list prints itself in brackets
+			if list, ok := flag.Value.(pflag.SliceValue); ok {
+				value = strings.Join(list.GetSlice(), ",") // a list prints itself in brackets
 			}
 			words = append(words, "--"+flag.Name+"="+quote(value))
 		}

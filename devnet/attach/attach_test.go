@@ -52,7 +52,7 @@ func geth(t *testing.T, chainID int64, genesisTime uint64) string {
 
 func TestAttach(t *testing.T) {
 	a, b := geth(t, 7, 1), geth(t, 7, 1)
-	n, err := Attach(t.Context(), []string{a, b})
+	n, err := Attach(t.Context(), Endpoints{HTTP: []string{a, b}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestAttach(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := Attach(t.Context(), []string{a}); err != nil {
+	if _, err := Attach(t.Context(), Endpoints{HTTP: []string{a}}); err != nil {
 		t.Errorf("after Close the nodes are gone: %v", err)
 	}
 }
@@ -114,7 +114,7 @@ func TestAttachRefuses(t *testing.T) {
 		{"another genesis", []string{good, geth(t, 7, 2)}, []string{"genesis 0x", "one network"}},
 		{"two wrong at once", []string{"x", dead, "y"}, []string{`--rpc "x"`, `--rpc "y"`}},
 	} {
-		n, err := Attach(t.Context(), test.urls)
+		n, err := Attach(t.Context(), Endpoints{HTTP: test.urls})
 		if err == nil {
 			t.Errorf("%s: attached to %v", test.name, n.Nodes())
 			continue

@@ -154,7 +154,7 @@ func Glossary() []Term {
 			{"monotonic-reads", "an older state after a newer one"},
 			{"read-your-writes", "a state from before the client's own acknowledged write"},
 		}},
-		{Name: "staleness", Doc: "Measures how old local reads are.", Fed: "local reads"},
+		{Name: "staleness", Doc: "Measures how old local reads are, and warns of a node that is far behind without a fault.", Fed: "local reads"},
 		{Name: "counter", Doc: "Each strong read is within what the adds before and beside it allow.", Fed: "counter", Anomalies: []Finding{
 			{"read-too-low", "less than the adds that had ended before the read began"},
 			{"read-too-high", "more than all adds that had begun before the read ended"},

@@ -87,9 +87,10 @@ type judgement struct {
 	Ops       int                  `json:"ops"`
 	Anomalies map[string][]anomaly `json:"anomalies"`
 	Checkers  map[string]struct {
-		Valid  any    `json:"valid"`
-		Reason string `json:"reason"`
-		Facts  int    `json:"facts"`
+		Valid    any      `json:"valid"`
+		Reason   string   `json:"reason"`
+		Facts    int      `json:"facts"`
+		Warnings []string `json:"warnings"`
 	} `json:"checkers"`
 }
 

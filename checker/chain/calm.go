@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -85,6 +86,25 @@ func (r *Reader) calm(after int64) (list []span64) {
 	}
 	if end > from {
 		list = append(list, span64{from, end})
+	}
+	return list
+}
+
+// stirred lists, rising and merged, when a fault was in force or had been for so
+// long before.
+func (r *Reader) stirred(after int64) (list []span64) {
+	faults := slices.Clone(r.faults())
+	slices.SortFunc(faults, func(a, b fault) int { return cmp.Compare(a.from, b.from) })
+	for _, f := range faults {
+		to := int64(always)
+		if f.to != always {
+			to = f.to + after
+		}
+		if n := len(list); n > 0 && f.from <= list[n-1].to {
+			list[n-1].to = max(list[n-1].to, to)
+		} else {
+			list = append(list, span64{f.from, to})
+		}
 	}
 	return list
 }

@@ -20,19 +20,40 @@ import (
 // that any node had shown in a completed op before the read was invoked; and for
 // how long, by :time, some newer block had been shown by then.
 //
-// O(n log blocks) time, 16 bytes for each read and each new height.
+// A node that is far behind is a warning: one of which half of at least ten reads
+// at latest, asked while no fault was in force nor had been for 20 seconds, were
+// answered from five blocks behind or more, and five seconds.
+//
+// O(n log blocks) time, 48 bytes for each read, 24 for each new height.
 func Staleness() checker.Checker {
 	return checker.Streamed(func() checker.Stream { return NewReader().Staleness() })
 }
 
 // Staleness is Staleness for a pass.
-func (r *Reader) Staleness() checker.Stream { return &staleness{r: r, byTag: make(map[tag]*ages)} }
+func (r *Reader) Staleness() checker.Stream {
+	return &staleness{r: r, byTag: make(map[tag]*ages), latest: make(map[int32][]aged)}
+}
 
 type staleness struct {
 	r      *Reader
 	record []shown
 	byTag  map[tag]*ages
-	facts  int
+	latest map[int32][]aged // node → its reads at latest
+	found  findings
+}
+
+// What of a node's reads is far behind.
+const (
+	farReads  = 10 // of so many at least, half
+	farBlocks = 5
+	farTime   = 5 * time.Second
+)
+
+// aged is one read.
+type aged struct {
+	asked, behind int64
+	age           time.Duration
+	op            int
 }
 
 func (*staleness) Name() string { return "staleness" }
@@ -58,7 +79,7 @@ func (c *staleness) Take(e *history.Event) {
 		return
 	}
 	if it.known && it.placed && it.typ == history.OK && it.f.isLocalRead() && it.tag != pendingTag && !(it.f == opAccount && it.tag == noTag) {
-		c.facts++
+		c.found.facts++
 		a := c.byTag[it.tag]
 		if a == nil {
 			a = &ages{worst: it.at}
@@ -68,7 +89,10 @@ func (c *staleness) Take(e *history.Event) {
 		for before > 0 && c.record[before-1].op >= it.began {
 			before--
 		}
-		a.add(c.record[:before], it.place.n, it.begun, it.at)
+		behind, age := a.add(c.record[:before], it.place.n, it.begun, it.at)
+		if it.tag == latestTag && it.begun >= 0 {
+			c.latest[it.node] = append(c.latest[it.node], aged{it.begun, behind, age, it.at})
+		}
 	}
 	for i := range it.sightings {
 		if n := it.sightings[i].n; len(c.record) == 0 || n > c.record[len(c.record)-1].n {
@@ -77,27 +101,48 @@ func (c *staleness) Take(e *history.Event) {
 	}
 }
 
-func (c *staleness) Finish(ctx context.Context, _ history.Source) checker.Result {
+func (c *staleness) Finish(ctx context.Context, src history.Source) checker.Result {
 	if ctx.Err() != nil {
 		return checker.Ended(ctx, c.Name())
 	}
-	r := checker.Result{Checker: c.Name(), Facts: c.facts, Reason: "history has no local read that names its block"}
-	if c.facts > 0 {
-		r.Verdict = checker.Valid
-		r.Reason = fmt.Sprintf("age of %s measured", plural(c.facts, "local read"))
-	}
+	var stats []checker.Stat
 	for _, tag := range slices.SortedFunc(maps.Keys(c.byTag), func(a, b tag) int { return cmp.Compare(a.String(), b.String()) }) {
-		r.Stats = append(r.Stats, c.byTag[tag].stat(tag.String()))
+		stats = append(stats, c.byTag[tag].stat(tag.String()))
 	}
-	return r
+	stirred := c.r.stirred(int64(calmAfter))
+	for _, node := range slices.Sorted(maps.Keys(c.latest)) {
+		c.farBehind(node, slices.DeleteFunc(c.latest[node], func(a aged) bool {
+			i := sort.Search(len(stirred), func(i int) bool { return stirred[i].to >= a.asked })
+			return i < len(stirred) && stirred[i].from <= a.asked
+		}))
+	}
+	return c.found.result(src, c.Name(), fmt.Sprintf("age of %s measured", plural(c.found.facts, "local read")),
+		"history has no local read that names its block", stats)
+}
+
+// farBehind warns of a node half of whose reads are.
+func (c *staleness) farBehind(node int32, reads []aged) {
+	far, worst := 0, aged{}
+	for _, a := range reads {
+		if a.behind < farBlocks || a.age < farTime {
+			continue
+		}
+		if far++; a.behind > worst.behind {
+			worst = a
+		}
+	}
+	if len(reads) < farReads || 2*far < len(reads) {
+		return
+	}
+	c.found.warnOf([]int{worst.op}, saying(
+		"%d of %d local reads at latest on %s, while no fault was in force, were answered from %d blocks or more behind what had been shown by then, and %v or more (the worst: %d blocks, %v, op %d)",
+		far, len(reads), c.r.nodeName(node), farBlocks, farTime, worst.behind, worst.age.Round(time.Millisecond), worst.op))
 }
 
 // add measures a read that was answered from height n, against what had been
 // shown before it was asked.
-func (a *ages) add(before []shown, n, asked int64, op int) {
+func (a *ages) add(before []shown, n, asked int64, op int) (behind int64, age time.Duration) {
 	newer := sort.Search(len(before), func(i int) bool { return before[i].n > n })
-	var behind int64
-	var age time.Duration
 	if newer < len(before) {
 		behind = before[len(before)-1].n - n
 		if since := before[newer].time; since >= 0 && asked >= since {
@@ -109,6 +154,7 @@ func (a *ages) add(before []shown, n, asked int64, op int) {
 	}
 	a.blocks = append(a.blocks, behind)
 	a.times = append(a.times, age)
+	return behind, age
 }
 
 func (a *ages) stat(tag string) checker.Stat {

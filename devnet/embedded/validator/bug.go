@@ -16,6 +16,13 @@ const (
 	LastValidator  = "the last validator"
 )
 
+// What the checker that is meant for a bug says, where it does not call the run
+// invalid.
+const (
+	Warns  = "a warning"
+	Unsure = "unknown"
+)
+
 // Bug is a planted bug: a lie that the node tells on top of an honest chain, so
 // that a checker can prove that it notices. It has one or more of the fields
 // below; where a kind of lie has none, that port stays honest.
@@ -26,7 +33,8 @@ type Bug struct {
 
 	Workloads []string // that bring it to light, together
 	Nemesis   string   // that it needs beside them, "" for none
-	Checker   string   // that must call such a run invalid
+	Checker   string   // that must call such a run invalid,
+	Says      string   // or no more than this: Warns or Unsure
 
 	plant    func(honest) rewriter                              // over HTTP
 	announce func(honest) announcer                             // over WebSocket, to each subscription anew
@@ -44,8 +52,17 @@ func (b Bug) Explain() string {
 		nemesis = " --nemesis " + b.Nemesis
 	}
 	doc := strings.ToUpper(b.Doc[:1]) + b.Doc[1:]
-	return fmt.Sprintf("%s. Planted in %s.\nChecker %s must find it:\n  jepgo test --bug %s --workload %s%s\n",
-		doc, b.Targets, b.Checker, b.Name, strings.Join(b.Workloads, ","), nemesis)
+	return fmt.Sprintf("%s. Planted in %s.\nFound by the checker %s:\n  jepgo test --bug %s --workload %s%s\n",
+		doc, b.Targets, b.CaughtBy(), b.Name, strings.Join(b.Workloads, ","), nemesis)
+}
+
+// CaughtBy names the checker that is meant for the bug, and what it says of it
+// where that is not that the run is invalid.
+func (b Bug) CaughtBy() string {
+	if b.Says == "" {
+		return b.Checker
+	}
+	return fmt.Sprintf("%s (%s)", b.Checker, b.Says)
 }
 
 // Bugs lists the planted bugs by name.

@@ -25,6 +25,21 @@ func (a answers) answer(ctx context.Context, c *call, r *reply) {
 	}
 }
 
+// both are two lies: the first changes the question first, and the answer last.
+type both struct{ first, second rewriter }
+
+func (b both) question(ctx context.Context, c *call) *reply {
+	if r := b.first.question(ctx, c); r != nil {
+		return r
+	}
+	return b.second.question(ctx, c)
+}
+
+func (b both) answer(ctx context.Context, c *call, r *reply) {
+	b.second.answer(ctx, c, r)
+	b.first.answer(ctx, c, r)
+}
+
 // object is a JSON object whose fields are changed one by one.
 type object map[string]json.RawMessage
 
@@ -43,6 +58,12 @@ func (o object) number(key string) uint64 {
 }
 
 func (o object) set(key string, v any) { o[key] = result(v).Result }
+
+// list is nil for what is none.
+func (o object) list(key string) (elements []json.RawMessage) {
+	_ = json.Unmarshal(o[key], &elements) // no list: nil
+	return elements
+}
 
 // field is an object in an object; what is changed in it goes back by set.
 func (o object) field(key string) object { return objectOf(o[key]) }

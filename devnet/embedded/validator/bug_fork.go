@@ -26,7 +26,8 @@ type fork struct {
 
 	mu       sync.Mutex
 	from     uint64      // where the other chain begins, 0 until that is settled
-	until    uint64      // the head at which the node returns to the real chain, 0 for never
+	lasts    uint64      // blocks after which the node returns to the real chain, 0 for never,
+	until    uint64      // and at which head that is
 	next     uint64      // the first height that is not in the maps yet
 	last     common.Hash // hash of the other block below next
 	lie      map[string]string
@@ -34,14 +35,18 @@ type fork struct {
 	hexWords *regexp.Regexp
 }
 
-func newFork(node honest) rewriter { return newBranch(node, forkHeight) }
+func newFork(node honest) rewriter { return newBranch(node, forkHeight, 0) }
 
 // newReorg is a fork that begins once a client has asked for what is final, and
 // ends.
-func newReorg(node honest) rewriter { return newBranch(node, 0) }
+func newReorg(node honest) rewriter { return newBranch(node, 0, reorgBlocks) }
 
-func newBranch(node honest, from uint64) *fork {
-	return &fork{node: node, from: from, next: from, lie: map[string]string{}, unlie: map[string]string{},
+// newSplit is a fork that begins once a client has asked for what is final, on a
+// node that stands still on it.
+func newSplit(node honest) rewriter { return both{newStuck(node), newBranch(node, 0, 0)} }
+
+func newBranch(node honest, from, lasts uint64) *fork {
+	return &fork{node: node, from: from, next: from, lasts: lasts, lie: map[string]string{}, unlie: map[string]string{},
 		hexWords: regexp.MustCompile(`0x[0-9a-fA-F]{64,}`)}
 }
 
@@ -53,7 +58,10 @@ func (f *fork) question(_ context.Context, c *call) *reply {
 	defer f.mu.Unlock()
 	if f.from == 0 && asksForFinal(c) {
 		f.from = f.node.head() + reorgAfter
-		f.next, f.until = f.from, f.from+reorgBlocks
+		f.next = f.from
+		if f.lasts > 0 {
+			f.until = f.from + f.lasts
+		}
 	}
 	if !f.away() {
 		return nil

@@ -20,19 +20,35 @@ func processBugs() []Bug {
 	return []Bug{
 		{Name: "panic-line", Doc: fmt.Sprintf("at block %d the node logs a panic that it has recovered from", panicHeight), Targets: LastValidator,
 			Workloads: []string{"head"}, Checker: "crash-log", act: logPanic},
+		{Name: "halt-line", Doc: fmt.Sprintf("at block %d the node logs that its consensus has failed", panicHeight), Targets: LastValidator,
+			Workloads: []string{"head"}, Checker: "crash-log", act: func(ctx context.Context, node honest, _ string) {
+				if reached(ctx, node, panicHeight) {
+					fmt.Fprintln(os.Stderr, "CONSENSUS FAILURE!!! planted by jepgo")
+				}
+			}},
 		{Name: "leak", Doc: fmt.Sprintf("each %v the node keeps a descriptor and a MiB of memory", leakEvery), Targets: LastValidator,
-			Workloads: []string{"head"}, Checker: "resource-slope", act: leak},
+			Workloads: []string{"head"}, Checker: "resource-slope", Says: Warns, act: leak},
 	}
+}
+
+// reached waits for a height; false when ctx ended first.
+func reached(ctx context.Context, node honest, height uint64) bool {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for node.head() < height {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+		}
+	}
+	return true
 }
 
 // logPanic waits for a height and then panics where something recovers.
 func logPanic(ctx context.Context, node honest, _ string) {
-	for tick := time.NewTicker(50 * time.Millisecond); node.head() < panicHeight; {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	if !reached(ctx, node, panicHeight) {
+		return
 	}
 	defer func() {
 		fmt.Fprintln(os.Stderr, "panic:", recover(), "[recovered]")

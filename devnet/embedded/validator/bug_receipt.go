@@ -13,6 +13,7 @@ import (
 
 const (
 	gasAge     = 3 // blocks after which a receipt changes
+	goneAge    = 6 // and after which it is gone
 	wrongEvery = 3 // of the transactions one in so many, by its hash, has a false receipt
 )
 
@@ -36,6 +37,16 @@ func receiptBugs() []Bug {
 				r.set("transactionIndex", hexutil.Uint64(r.number("transactionIndex")+1))
 				return true
 			})},
+		{Name: "receipt-gone", Doc: fmt.Sprintf("a receipt that is more than %d blocks old is not there any more", goneAge), Targets: LastValidator,
+			Workloads: []string{"transfer", "receipt", "block"}, Checker: "index",
+			plant: func(node honest) rewriter {
+				return answers{"eth_getTransactionReceipt": func(_ context.Context, _ *call, honest json.RawMessage) any {
+					if r := objectOf(honest); r == nil || node.head() <= r.number("blockNumber")+goneAge {
+						return nil
+					}
+					return json.RawMessage("null")
+				}}
+			}},
 		{Name: "wrong-block", Doc: fmt.Sprintf("one receipt in %d names the block below that of its transaction", wrongEvery), Targets: EveryValidator,
 			Workloads: []string{"transfer", "block"}, Checker: "index",
 			plant: aboutReceipts(func(node honest, r object) bool {

@@ -17,6 +17,8 @@ const wrongViews = 3 // of the views one in so many is false
 func stateBugs() []Bug {
 	sometimes := fmt.Sprintf("one view in %d", wrongViews)
 	return []Bug{
+		{Name: "no-views", Doc: "every eth_call is refused", Targets: EveryValidator,
+			Workloads: []string{"head", "counter"}, Checker: "stats", Says: Unsure, plant: func(honest) rewriter { return noViews{} }},
 		{Name: "counter-lost", Doc: sometimes + " of the counter is one too low", Targets: LastValidator,
 			Workloads: []string{"counter"}, Checker: "replay",
 			plant: views("count()", wrongViews, func(w words) words { return w.add(0, -1) })},
@@ -158,3 +160,15 @@ func (b below) question(ctx context.Context, c *call) *reply {
 }
 
 func (below) answer(context.Context, *call, *reply) {}
+
+// noViews runs no calls.
+type noViews struct{}
+
+func (noViews) question(_ context.Context, c *call) *reply {
+	if c.Method != "eth_call" {
+		return nil
+	}
+	return &reply{Error: &rpcError{Code: -32000, Message: "no view of the state"}}
+}
+
+func (noViews) answer(context.Context, *call, *reply) {}

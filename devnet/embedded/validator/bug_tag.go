@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/crypto"
 )
 
 const (
@@ -16,6 +17,7 @@ const (
 	stuckAfter = 8 // blocks from the first question for finalized, to the last head
 	viewAge    = 4 // blocks that an old view is behind
 	viewEvery  = 3 // of the views one in so many is old
+	viewFar    = 9 // blocks that a view far behind is
 )
 
 // tagBugs are about which block a tag means.
@@ -41,8 +43,19 @@ func tagBugs() []Bug {
 					return head - min(head, 2), true
 				}}
 			}},
+		{Name: "final-lost", Doc: fmt.Sprintf("one question for finalized in %d is answered with no block", viewEvery), Targets: LastValidator,
+			Workloads: []string{"head"}, Checker: "finality", plant: aboutFinal(func(object) any { return json.RawMessage("null") })},
+		{Name: "final-changes", Doc: fmt.Sprintf("one question for finalized in %d is answered with a block of another hash", viewEvery), Targets: LastValidator,
+			Workloads: []string{"head"}, Checker: "finality", plant: aboutFinal(func(b object) any {
+				b.set("hash", crypto.Keccak256Hash([]byte("jepgo final"), b["hash"]))
+				return b
+			})},
 		{Name: "old-view", Doc: fmt.Sprintf("one eth_call in %d at a tag is answered from %d blocks below it", viewEvery, viewAge), Targets: LastValidator,
-			Workloads: []string{"head", "counter"}, Checker: "session", plant: newOldView},
+			Workloads: []string{"head", "counter"}, Checker: "session",
+			plant: func(node honest) rewriter { return &oldView{node, viewAge, every{n: viewEvery}} }},
+		{Name: "views-behind", Doc: fmt.Sprintf("every eth_call at a tag is answered from %d blocks below it", viewFar), Targets: LastValidator,
+			Workloads: []string{"head", "counter"}, Checker: "staleness", Says: Warns,
+			plant: func(node honest) rewriter { return &oldView{node, viewFar, every{n: 1}} }},
 	}
 }
 
@@ -102,18 +115,30 @@ func asksForFinal(c *call) bool {
 	return slices.ContainsFunc(c.Params, func(p json.RawMessage) bool { return string(p) == `"finalized"` })
 }
 
+// aboutFinal changes one finalized block in a few.
+func aboutFinal(lie func(block object) any) func(honest) rewriter {
+	return func(honest) rewriter {
+		turns := every{n: viewEvery}
+		return answers{"eth_getBlockByNumber": func(_ context.Context, c *call, honest json.RawMessage) any {
+			if !asksForFinal(c) || !turns.time() {
+				return nil
+			}
+			return lie(objectOf(honest))
+		}}
+	}
+}
+
 // oldView is a node that has some calls answered by one that is behind.
 type oldView struct {
 	node  honest
+	age   uint64 // blocks
 	turns every
 }
-
-func newOldView(node honest) rewriter { return &oldView{node: node, turns: every{n: viewEvery}} }
 
 func (v *oldView) question(_ context.Context, c *call) *reply {
 	if c.Method == "eth_call" && !isObject(c, 1) && v.turns.time() {
 		head := v.node.head()
-		return meaning(c, head-min(head, viewAge), "latest", "safe", "finalized")
+		return meaning(c, head-min(head, v.age), "latest", "safe", "finalized")
 	}
 	return nil
 }

@@ -40,14 +40,14 @@ func TestBugs(t *testing.T) {
 			t.Errorf("bug %q is there twice", b.Name)
 		}
 		names[b.Name] = true
-		row := fmt.Sprintf("| `%s` | %s | %s | %s |", b.Name, b.Doc, strings.Join(b.Workloads, ","), b.Checker)
+		row := fmt.Sprintf("| `%s` | %s | %s | %s |", b.Name, b.Doc, strings.Join(b.Workloads, ","), b.CaughtBy())
 		if !strings.Contains(string(readme), row) {
 			t.Errorf("README.md lacks the line\n%s", row)
 		}
 		if b.plant == nil && b.announce == nil && b.comet == nil && b.act == nil {
 			t.Errorf("bug %q does nothing", b.Name)
 		}
-		if b.Doc == "" || len(b.Workloads) == 0 || b.Checker == "" || (b.Targets != EveryValidator && b.Targets != LastValidator) {
+		if b.Doc == "" || len(b.Workloads) == 0 || b.Checker == "" || (b.Targets != EveryValidator && b.Targets != LastValidator) || (b.Says != "" && b.Says != Warns && b.Says != Unsure) {
 			t.Errorf("bug %q is not fully described: %+v", b.Name, b)
 		}
 		if !b.Hits(3, 4) {

@@ -111,7 +111,15 @@ func TestLiesAboutReceipts(t *testing.T) {
 			t.Errorf("receipt-changes: a new receipt says %d gas, really %d", got.GasUsed, real.GasUsed)
 		}
 	}
-	r.mine(gasAge + 1)
+	gone := r.lying("receipt-gone")
+	var still *types.Receipt
+	if r.ask(gone, &still, "eth_getTransactionReceipt", all[len(all)-1]); still == nil {
+		t.Error("receipt-gone: a new receipt is gone")
+	}
+	r.mine(max(gasAge, goneAge) + 1)
+	if r.ask(gone, &still, "eth_getTransactionReceipt", all[0]); still != nil {
+		t.Errorf("receipt-gone: an old receipt is %+v", still)
+	}
 	moved := 0
 	for _, hash := range all {
 		var real, aged, off, below types.Receipt
@@ -133,6 +141,89 @@ func TestLiesAboutReceipts(t *testing.T) {
 	}
 	if moved == 0 {
 		t.Skip("no transaction of these has a hash that is lied about")
+	}
+}
+
+func TestSplitStandsStill(t *testing.T) {
+	r := newRig(t)
+	good, evil := &front{r.node, truth{}}, r.lying("split")
+	r.latestOf(evil, "finalized") // the time begins
+	r.mine(2 * stuckAfter)
+	for n := uint64(1); n <= stuckAfter; n++ {
+		var real, got *wireBlock
+		r.ask(good, &real, "eth_getBlockByNumber", hexutil.Uint64(n), false)
+		r.ask(evil, &got, "eth_getBlockByNumber", hexutil.Uint64(n), false)
+		if other := got.Hash != real.Hash; other != (n >= reorgAfter) || got.Hash != got.Header.Hash() {
+			t.Errorf("block %d is another one: %v, want it from %d on", n, other, reorgAfter)
+		}
+	}
+	if got := r.latestOf(evil, "latest")[0]; got != stuckAfter {
+		t.Errorf("latest is %d, want %d", got, stuckAfter)
+	}
+}
+
+func TestTheChainStops(t *testing.T) {
+	r := newRig(t)
+	evil := r.lying("halt")
+	r.mine(haltHeight - 1)
+	if got := r.latestOf(evil, "latest")[0]; got != haltHeight-1 {
+		t.Errorf("latest is %d before the halt", got)
+	}
+	r.mine(3)
+	var above *wireBlock
+	r.ask(evil, &above, "eth_getBlockByNumber", hexutil.Uint64(haltHeight+1), false)
+	if got := r.latestOf(evil, "latest", "finalized"); got[0] != haltHeight || got[1] != haltHeight || above != nil {
+		t.Errorf("latest and finalized are %v, and above is %v", got, above)
+	}
+}
+
+func TestLiesAboutBodies(t *testing.T) {
+	r := newRig(t)
+	good, short, twice := &front{r.node, truth{}}, r.lying("body-short"), r.lying("body-repeats")
+	w := writer()
+	register := r.deploy(good, w)
+	list := func(f *front, n uint64) []string {
+		var b struct{ Transactions []string }
+		r.ask(f, &b, "eth_getBlockByNumber", hexutil.Uint64(n), false)
+		return b.Transactions
+	}
+	for r.node.head() < lieEvery {
+		raw, _ := w.sign(t, &register, calldata("write(uint256,uint256)", 1, 1))
+		var sent common.Hash
+		r.ask(good, &sent, "eth_sendRawTransaction", raw)
+		r.mine(1)
+	}
+	real, below := list(good, lieEvery), list(good, lieEvery-1)
+	if len(real) != 1 || len(below) != 1 {
+		t.Fatalf("blocks have the transactions %v and %v, want one each", below, real)
+	}
+	if got := list(short, lieEvery); len(got) != 0 {
+		t.Errorf("body-short: block %d has %v", lieEvery, got)
+	}
+	if got := list(twice, lieEvery); len(got) != 2 || got[0] != real[0] || got[1] != below[0] {
+		t.Errorf("body-repeats: block %d has %v, want %v and %v", lieEvery, got, real, below)
+	}
+	if got := list(twice, lieEvery-1); len(got) != 1 {
+		t.Errorf("body-repeats: block %d has %v", lieEvery-1, got)
+	}
+}
+
+func TestFinalBlocksAreLiedAbout(t *testing.T) {
+	r := newRig(t)
+	r.mine(2)
+	real := r.node.header(2).Hash()
+	lost, changed := r.lying("final-lost"), r.lying("final-changes")
+	for i := 1; i <= 2*viewEvery; i++ {
+		var none, other *wireBlock
+		r.ask(lost, &none, "eth_getBlockByNumber", "finalized", false)
+		r.ask(changed, &other, "eth_getBlockByNumber", "finalized", false)
+		lies := i%viewEvery == 0
+		if (none == nil) != lies || (other.Hash != real) != lies {
+			t.Errorf("question %d: no block %v, another hash %v, want %v", i, none == nil, other.Hash != real, lies)
+		}
+	}
+	if got := r.latestOf(lost, "latest", "latest", "latest"); got[2] != 2 {
+		t.Errorf("final-lost: latest is %d", got)
 	}
 }
 
@@ -278,6 +369,14 @@ func TestHashesOfBlocksAreIgnored(t *testing.T) {
 	}
 	if seen[3] != 2 || seen[3+viewAge] != 2*(viewEvery-1) {
 		t.Errorf("old-view: calls are answered from blocks %v", seen)
+	}
+	r.mine(viewFar)
+	var got common.Hash
+	if r.ask(r.lying("views-behind"), &got, "eth_call", probe, "latest"); got.Big().Int64() != 3+viewAge {
+		t.Errorf("views-behind: a call is answered from block %d, want %d", got.Big(), 3+viewAge)
+	}
+	if said := post(r.lying("no-views"), `{"jsonrpc":"2.0","id":1,"method":"eth_call","params":[{},"latest"]}`); !strings.Contains(said, "no view of the state") {
+		t.Errorf("no-views: a call is answered with %s", said)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 )
 
 // example is the path of an example, once the clients that it needs are built.
@@ -57,11 +59,22 @@ func TestSplitOf2021(t *testing.T) {
 	clean(t, dir)
 }
 
+// spaced is that mechanism of links, which needs network namespaces, or the one that
+// needs nothing.
+func spaced(t *testing.T, name string) string {
+	t.Helper()
+	if err := mechanism.Probe(name); err != nil {
+		t.Logf("LINKS %s NOT TESTED: %v", name, err)
+		return mechanism.Proxy
+	}
+	return name
+}
+
 // TestEmbeddedFromAFile runs jepgo's own validators as any client.
 func TestEmbeddedFromAFile(t *testing.T) {
 	file := example(t, "embedded.yaml")
 	dir := t.TempDir()
-	r := jepgo(t, dir, "test", "--devnet", file, "--nemesis", "partition:halves,kill:one,pause:one", "--time", "60s", "--nemesis-interval", "4s", "--seed", "2")
+	r := jepgo(t, dir, "test", "--devnet", file, "--link", spaced(t, mechanism.Kernel), "--nemesis", "partition:halves,kill:one,pause:one", "--time", "60s", "--nemesis-interval", "4s", "--seed", "2")
 	if r.status != 0 {
 		t.Errorf("want a valid run: %s", r)
 	}
@@ -74,7 +87,7 @@ func TestKillMinusNineOnAFile(t *testing.T) {
 	file := example(t, "embedded.yaml")
 	dir := t.TempDir()
 	before := snapshot(t)
-	cmd, _ := start(t, dir, 200, "--devnet", file, "--nemesis", "pause,kill", "--nemesis-interval", "2s", "--time", "5m")
+	cmd, _ := start(t, dir, 200, "--devnet", file, "--link", spaced(t, mechanism.Emulator), "--nemesis", "partition,pause,kill", "--nemesis-interval", "2s", "--time", "5m")
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func (h *homes) url(name, raw string) (string, error) {
 	if err != nil {
 		return raw, nil // a name is of the host's world
 	}
-	if !to.Addr().IsLoopback() {
+	if !to.Addr().IsLoopback() && !to.Addr().IsUnspecified() {
 		i := slices.IndexFunc(h.names, func(n string) bool { return h.spaces.Addr(n) == to.Addr() })
 		if i < 0 {
 			return raw, nil
@@ -162,7 +162,7 @@ func (h *homes) open(d door) (string, error) {
 	return h.doors[d], nil
 }
 
-// free returns why node i could not listen at that address.
+// free returns why a node could not listen at that address.
 func (h *homes) free(host string, port int) error {
 	if h.spaces != nil {
 		return nil // nobody else lives there

@@ -239,6 +239,7 @@ func TestEndpointsInNamespaces(t *testing.T) {
 	}
 	path := fake(t, `  host: 127.0.0.1
   http: "http://localhost:{{.Ports.http}}/rpc"
+  ws: "ws://0.0.0.0:{{.Ports.http}}"
   metrics: {own: "http://127.0.0.1:{{.Ports.http}}/genesis", first: "http://{{(index .Nodes 0).Host}}:{{.Ports.p2p}}/x", far: "http://192.0.2.1:80/x"}`)
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -272,6 +273,9 @@ func TestEndpointsInNamespaces(t *testing.T) {
 		outside := n.homes.outside(i) + ":"
 		if !strings.HasPrefix(node.HTTP, "http://"+outside) || !strings.HasSuffix(node.HTTP, "/rpc") || !strings.HasPrefix(node.Metrics["own"], "http://"+outside) {
 			t.Errorf("node %s is found at %s and %q", node.Name, node.HTTP, node.Metrics)
+		}
+		if _, ok := get(t, strings.Replace(node.WS, "ws://"+outside, "http://"+outside, 1)+"/env"); !ok {
+			t.Errorf("node %s does not answer at %s", node.Name, node.WS) // beside HTTP, on another port
 		}
 		if first := "http://" + n.homes.outside(0) + ":"; !strings.HasPrefix(node.Metrics["first"], first) || node.Metrics["far"] != "http://192.0.2.1:80/x" {
 			t.Errorf("node %s has metrics at %q", node.Name, node.Metrics)

@@ -296,7 +296,7 @@ func takeBackDisk(_ context.Context, s Step) (string, error) {
 func diskMechanism() Mechanism {
 	return Mechanism{
 		Name: "disks", Also: []string{"fuse"}, Doc: "data directories on FUSE disks that fail as asked", Probe: disk.Probe,
-		More: "Each node's data directory is mounted before the node starts, and jepgo serves every read, write and fsync. With jepgo the disk is dead and its node with it; the guardian and jepgo heal detach the mount. The data below it stays.",
+		More: "Each node's data directory is mounted before the node starts, and jepgo serves every read, write and fsync. With jepgo the disk is dead and its node with it; the guardian and jepgo heal detach the mount. The data below it stays. A user who is not root has disks with --link emulator and --link kernel, in their user namespace.",
 		Leftovers: func() ([]Leftover, error) {
 			found, err := disk.Leftovers()
 			var ls []Leftover

@@ -70,7 +70,7 @@ func Mechanisms() []Mechanism {
 }
 
 // inSpaces says where nodes live, of the embedded devnet or of a devnet file.
-const inSpaces = "Whatever a node sends another goes over these links, and it reaches nothing else; RPC and metrics are found by forwarders, past the links."
+const inSpaces = "Whatever a node sends another goes over these links, and it reaches nothing else; RPC and metrics are found by forwarders, past the links. For a user who is not root, jepgo makes a user namespace for them."
 
 // works is the Probe of what needs nothing.
 func works() error { return nil }

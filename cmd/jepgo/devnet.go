@@ -59,6 +59,13 @@ and the bug are then those it was made with.`,
 			if !slices.Contains(mechanism.Names(), o.Link) {
 				return usage.Errorf("--link %q: want one of %s", o.Link, strings.Join(mechanism.Names(), ", "))
 			}
+			links := o.Link
+			if old := embedded.LinkOf(o.Dir); old != "" {
+				links = old
+			}
+			if err := withLinks(links); err != nil {
+				return err
+			}
 			if err := mechanism.Probe(o.Link); err != nil {
 				return usage.Errorf("--link %s: %w", o.Link, err)
 			}

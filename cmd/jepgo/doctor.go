@@ -11,6 +11,7 @@ import (
 
 	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/jepgo/jepgo/devnet/link/mechanism"
+	"github.com/jepgo/jepgo/devnet/userns"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/runner"
 )
@@ -21,7 +22,10 @@ type finding struct {
 	Name    string `json:"name"`
 	Works   bool   `json:"works"`
 	Missing string `json:"missing,omitempty"` // what, and how to get it
-	Doc     string `json:"doc"`
+	// Namespace says that it was tried in a user namespace, which jepgo makes for
+	// such links.
+	Namespace bool   `json:"user_namespace,omitempty"`
+	Doc       string `json:"doc"`
 }
 
 func newDoctor() *cobra.Command {
@@ -33,9 +37,14 @@ func newDoctor() *cobra.Command {
 		Short: "Say which faults and mechanisms work on this machine, and why not",
 		Long: `Try every mechanism that faults are made with on this machine, and say which
 faults a devnet of jepgo's own could be tested with, and what is missing for the
-others. It leaves no trace. The exit status is 0 whatever is missing.`,
+others. It leaves no trace. The exit status is 0 whatever is missing.
+For who is not root, --link emulator and --link kernel work in a user namespace that
+jepgo makes; with them, everything is tried there.`,
 		Args: cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := withLinks(link); err != nil {
+				return err
+			}
 			found, err := examine(nodes, link)
 			if err != nil {
 				return err
@@ -55,7 +64,10 @@ others. It leaves no trace. The exit status is 0 whatever is missing.`,
 func examine(nodes int, link string) ([]finding, error) {
 	var found []finding
 	for _, m := range nemesis.Mechanisms() {
-		found = append(found, newFinding("mechanism", m.Name, m.Doc, m.Probe()))
+		inNamespace, err := probe(m)
+		f := newFinding("mechanism", m.Name, m.Doc, err)
+		f.Namespace = inNamespace || userns.Inside()
+		found = append(found, f)
 	}
 	reach, err := runner.EmbeddedReach(nodes, link, true)
 	if err != nil {
@@ -85,6 +97,8 @@ func printFindings(w io.Writer, found []finding) error {
 		state, text := "works", f.Doc
 		if !f.Works {
 			state, text = "no", f.Missing
+		} else if f.Namespace {
+			text += " (in a user namespace)"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.Kind, f.Name, state, text)
 	}

@@ -248,8 +248,10 @@ func explainLink(name string) (string, error) {
 
 func explainMechanism(m nemesis.Mechanism) string {
 	here := "It works on this machine."
-	if err := m.Probe(); err != nil {
+	if inNamespace, err := probe(m); err != nil {
 		here = "It does not work on this machine: " + err.Error()
+	} else if inNamespace {
+		here = "It works on this machine, in a user namespace."
 	}
 	return fmt.Sprintf("%s.\n%s\n%s\n", strings.ToUpper(m.Doc[:1])+m.Doc[1:], m.More, here)
 }

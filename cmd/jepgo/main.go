@@ -35,7 +35,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(
 		newTest(), cli.NewCheck(), cli.NewConvert(), cli.NewGen(), newDevnet(), newHeal(), newDoctor(), newExplain(), newList(), newShow(), newVersion(),
-		newValidator(), newSupervisor(), newGuardian(),
+		newValidator(), newSupervisor(), newGuardian(), newProbe(),
 	)
 	root.InitDefaultCompletionCmd()
 	return root

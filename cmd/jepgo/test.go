@@ -20,6 +20,7 @@ import (
 	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/cmd/cli"
 	"github.com/jepgo/jepgo/devnet/link/mechanism"
+	"github.com/jepgo/jepgo/devnet/userns"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/runner"
 	"github.com/jepgo/jepgo/usage"
@@ -163,11 +164,17 @@ func (f *testFlags) complete(cmd *cobra.Command) error {
 			return err
 		}
 	}
+	if err := withLinks(f.Link); err != nil {
+		return err
+	}
 	log, err := newLog(cmd.ErrOrStderr(), f.logFormat, f.verbose, f.quiet)
 	if err != nil {
 		return err
 	}
 	f.Log = log
+	if userns.Inside() {
+		f.Log.Info("run as root of a user namespace of its own, for its links", "link", f.Link)
+	}
 	if f.Name == "" {
 		names := f.Workloads
 		if f.workload == "all" && f.recall == "" {

@@ -17,7 +17,7 @@ func Probe() (err error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENODEV), errors.Is(err, syscall.ENXIO):
 		return fmt.Errorf("faulty disks need FUSE, and there is no /dev/fuse: load the kernel module fuse; in a container, pass the device in: %w", err)
 	case err != nil:
-		return fmt.Errorf("faulty disks need FUSE, and /dev/fuse does not open: run as root, or get the right to it: %w", err)
+		return fmt.Errorf("faulty disks need FUSE, and /dev/fuse does not open: it must be open to this user (chmod 0666 /dev/fuse, as most distributions have it): %w", err)
 	}
 	if err := f.Close(); err != nil {
 		return err
@@ -29,7 +29,7 @@ func Probe() (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	d, err := Mount(Options{Dir: filepath.Join(dir, "dir"), Mount: filepath.Join(dir, "mount"), Name: "probe"})
 	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) {
-		return fmt.Errorf("faulty disks need the right to mount: run as root, or in a user and mount namespace (unshare -Urm): %w", err)
+		return fmt.Errorf("faulty disks need the right to mount: run as root, or in a user and mount namespace, as --link emulator and --link kernel bring it (or: unshare -Urm jepgo …): %w", err)
 	}
 	if err != nil {
 		return fmt.Errorf("faulty disks do not work here: %w", err)

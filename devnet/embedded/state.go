@@ -15,6 +15,7 @@ import (
 
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
+	"github.com/jepgo/jepgo/devnet/link/mechanism"
 )
 
 // State is what devnet.json in the directory of a network says: how the network
@@ -113,6 +114,19 @@ func readState(dir string) (*State, error) {
 		return nil, fmt.Errorf("devnet state %q: has no names, seed or chain_id: expected what jepgo wrote", path)
 	}
 	return s, nil
+}
+
+// LinkOf returns the mechanism of the links of the network in dir, "" when it holds
+// none.
+func LinkOf(dir string) string {
+	s, err := readState(dir)
+	switch {
+	case err != nil:
+		return ""
+	case s.Link == "":
+		return mechanism.Proxy
+	}
+	return s.Link
 }
 
 func (s *State) write(dir string) error { return writeJSON(filepath.Join(dir, stateFile), s) }

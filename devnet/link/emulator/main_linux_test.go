@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jepgo/jepgo/devnet/link/emulator"
+	"github.com/jepgo/jepgo/devnet/userns"
 )
 
 // The test binary is also what the tests start: what a process is to be says its
@@ -32,14 +33,15 @@ func TestMain(m *testing.M) {
 	case "unprivileged":
 		os.Exit(unprivilegedMain())
 	case "nobody":
-		cmd := again("host")
-		emulator.InUserNamespace(cmd)
-		out, err := cmd.Output()
-		os.Stdout.Write(out)
+		cmd := userns.Command()
+		cmd.Env = append(cmd.Env, roleEnv+"=host")
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		status, err := userns.Run(cmd)
 		if err != nil {
 			fmt.Println(err)
-			os.Exit(1)
+			status = 1
 		}
+		os.Exit(status)
 	default:
 		panic("no such role: " + role)
 	}

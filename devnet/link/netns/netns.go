@@ -7,12 +7,17 @@ package netns
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"slices"
 	"sync"
 )
+
+// ErrPrivilege is why this user can make no network namespaces, although the
+// kernel has them.
+var ErrPrivilege = errors.New("it takes root or a user namespace")
 
 // MaxNodes keeps the neighbour tables and threads within reason.
 const MaxNodes = 250

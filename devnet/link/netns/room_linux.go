@@ -92,7 +92,7 @@ func NewRoom(furnish func(*Room) error) (*Room, error) {
 func (r *Room) build() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		if errors.Is(err, unix.EPERM) {
-			err = fmt.Errorf("%w: run as root, or in a user namespace (unshare -Ur jepgo …)", err)
+			err = fmt.Errorf("%w: %w", err, ErrPrivilege)
 		}
 		return fmt.Errorf("network namespace: %w", err)
 	}

@@ -47,7 +47,7 @@ func catch(t *testing.T, bug validator.Bug, seed int) {
 	if nemesis == "" {
 		nemesis = "none"
 	}
-	args := []string{"test", "--bug", bug.Name, "--nemesis", nemesis, "--nemesis-interval", "5s", "--time", length.String(), "--seed", fmt.Sprint(seed),
+	args := []string{"test", "--bug", bug.Name, "--nemesis", nemesis, "--nemesis-interval", "5s", "--time", max(*length, bug.Time).String(), "--seed", fmt.Sprint(seed),
 		"--workload", strings.Join(bug.Workloads, ",")}
 	r := jepgo(t, dir, args...)
 	defer clean(t, dir)

@@ -109,7 +109,7 @@ func TestFixtures(t *testing.T) {
 		{"liveness-short-ok.edn", Liveness(Options{}), checker.Unknown, "less than the bound of 44s: 10 blocks of 1s, a round's timer of 4s, 30s until peers dial again", nil},
 		{"liveness-wiped-ok.edn", Liveness(Options{}), checker.Valid, "n3 stays at block 9, wipe hit it (op 6)", nil},
 		{"tx-lifecycle-ok.edn", Lifecycle(Options{}), checker.Valid, "2 transactions included, 0 stuck", nil},
-		{"tx-stuck-bad.edn", Lifecycle(Options{}), checker.Valid, "transaction 0xt2 of 0xf with nonce 1, the next one, was given to n1 (op 4) and is in no block up to 7, 1m17s later", nil},
+		{"tx-stuck-bad.edn", Lifecycle(Options{}), checker.Valid, "transaction 0xt2 of 0xf with nonce 1, the next one, was given to n1 (op 4) and is in no block up to 7, 1m34s later", nil},
 		{"tx-lost-with-node-ok.edn", Lifecycle(Options{}), checker.Valid, "1 transaction included, 0 stuck", nil},
 	} {
 		t.Run(test.file+"/"+test.c.Name(), func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 // Lifecycle returns the checker tx-lifecycle: a transaction that a node took, that
 // is the next of its sender, and that nothing evicted, is included within a bound
-// after the heal (that of liveness). One that is not is a warning (tx-stuck), for
+// (that of liveness) after it was given and the last fault was undone. One that is not is a warning (tx-stuck), for
 // pools promise nothing; so is nothing claimed of one whose node's process ended
 // since, or of which an earlier one of the same sender is missing as well. Looked
 // at are transactions whose fate clients never learnt, in histories whose lists of
@@ -82,7 +82,10 @@ func (c *lifecycle) Finish(ctx context.Context, src history.Source) checker.Resu
 		return checker.Result{Checker: c.Name(), LeftOut: true, Stats: stats,
 			Reason: fmt.Sprintf("of %s with known sender and nonce none can be looked for in all blocks of the run", plural(signed, "transaction"))}
 	}
-	stuck, gone := 0, 0
+	stuck, gone, trouble := 0, 0, int64(0)
+	for _, f := range c.r.faults() {
+		trouble = max(trouble, f.to)
+	}
 	for i := range c.doubt.n {
 		d := c.doubt.at(i)
 		a := c.r.acks.at(d.ack)
@@ -94,7 +97,7 @@ func (c *lifecycle) Finish(ctx context.Context, src history.Source) checker.Resu
 			gone++
 			continue
 		}
-		waited := c.walk - max(d.time, c.r.healed)
+		waited := c.walk - max(d.time, trouble)
 		if d.time < 0 || waited < int64(bound.total()) {
 			continue
 		}

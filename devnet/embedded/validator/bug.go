@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	cmtnode "github.com/cometbft/cometbft/node"
 )
@@ -36,6 +37,8 @@ type Bug struct {
 	Checker   string   // that must call such a run invalid,
 	Says      string   // or no more than this: Warns or Unsure
 
+	Time time.Duration // main phase that the checker needs, 0 for any
+
 	plant    func(honest) rewriter                              // over HTTP
 	announce func(honest) announcer                             // over WebSocket, to each subscription anew
 	comet    func(path string, result object)                   // over CometBFT's RPC: changes a result
@@ -47,13 +50,16 @@ func (b Bug) Hits(index, n int) bool { return b.Targets == EveryValidator || ind
 
 // Explain says what the bug does and how to see it.
 func (b Bug) Explain() string {
-	nemesis := ""
+	more := ""
 	if b.Nemesis != "" {
-		nemesis = " --nemesis " + b.Nemesis
+		more = " --nemesis " + b.Nemesis
+	}
+	if b.Time > 0 {
+		more += " --time " + b.Time.String()
 	}
 	doc := strings.ToUpper(b.Doc[:1]) + b.Doc[1:]
 	return fmt.Sprintf("%s. Planted in %s.\nFound by the checker %s:\n  jepgo test --bug %s --workload %s%s\n",
-		doc, b.Targets, b.CaughtBy(), b.Name, strings.Join(b.Workloads, ","), nemesis)
+		doc, b.Targets, b.CaughtBy(), b.Name, strings.Join(b.Workloads, ","), more)
 }
 
 // CaughtBy names the checker that is meant for the bug, and what it says of it

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
@@ -25,7 +26,7 @@ func lossBugs() []Bug {
 		{Name: "lost-payment", Doc: "some payments are acknowledged with a receipt of a real block and never reach the chain",
 			Targets: EveryValidator, Workloads: []string{"transfer", "block"}, Checker: "durability", plant: newLostPayment},
 		{Name: "lost-submission", Doc: "some payments are taken by the node and never passed on", Targets: EveryValidator,
-			Workloads: []string{"transfer", "block"}, Checker: "tx-lifecycle", Says: Warns, plant: newLostSubmission},
+			Workloads: []string{"transfer", "block"}, Checker: "tx-lifecycle", Says: Warns, Time: 75 * time.Second, plant: newLostSubmission},
 	}
 }
 

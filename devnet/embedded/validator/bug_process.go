@@ -27,7 +27,7 @@ func processBugs() []Bug {
 				}
 			}},
 		{Name: "leak", Doc: fmt.Sprintf("each %v the node keeps a descriptor and a MiB of memory", leakEvery), Targets: LastValidator,
-			Workloads: []string{"head"}, Checker: "resource-slope", Says: Warns, act: leak},
+			Workloads: []string{"head"}, Checker: "resource-slope", Says: Warns, Time: 170 * time.Second, act: leak},
 	}
 }
 

@@ -10,20 +10,37 @@ import (
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/checker/chain"
 	"github.com/jepgo/jepgo/client"
 	"github.com/jepgo/jepgo/history"
 )
 
-// Convergence is waited for at most this long after every fault is undone: the
-// slowest honest way back is a peer's re-dial after its back-off (35 s in
-// devp2p), and a few rounds of consensus on a busy machine; where blocks are slow,
-// as long as a dozen of them take.
-const (
-	leastConverge = 90 * time.Second
-	patientBlocks = 12
-)
+// leastConverge is how long convergence is waited for at least after every fault is
+// undone: the slowest honest way back is a peer's re-dial after its back-off (35 s
+// in devp2p), and a few rounds of consensus on a busy machine.
+const leastConverge = 90 * time.Second
 
-func (t *test) convergeBound() time.Duration { return max(leastConverge, patientBlocks*t.blockTime) }
+// convergeBound is as long as the checker liveness lets a network take, and a
+// quarter more, or it could never say that a node is stuck.
+func (t *test) convergeBound(ctx context.Context) time.Duration {
+	if t.blockTime == 0 {
+		if err := t.findBlockTime(ctx); err != nil {
+			t.log.Warn("block time is not known", "error", err)
+		}
+	}
+	return max(leastConverge, chain.RecoveryTime(t.blockTime, longest(t.faults))*5/4)
+}
+
+// longest is how long the longest of some faults was in force.
+func longest(ops []history.Op) (lasted time.Duration) {
+	for _, f := range checker.Faults(&history.History{Ops: ops}) {
+		if f.Undone >= 0 {
+			lasted = max(lasted, time.Duration(ops[f.Undone].Time-ops[f.Request].Time))
+		}
+	}
+	return lasted
+}
 
 // convergeBlocks is how many blocks every node must add after the heal.
 const convergeBlocks = 2
@@ -33,7 +50,7 @@ const convergeBlocks = 2
 // not an error of the run: it is for the checkers to judge.
 func (t *test) converge(ctx context.Context) error {
 	start := time.Now()
-	bound := t.convergeBound()
+	bound := t.convergeBound(ctx)
 	bounded, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	t.log.Info("waiting until the nodes agree", "bound", bound)

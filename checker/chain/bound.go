@@ -15,6 +15,19 @@ const (
 	leastRound     = 4                // blocks' times of a round's timer, at least
 )
 
+// RecoveryTime is how long after its last fault a network may take until all nodes
+// go forward, by the time from block to block and that of its longest fault: the
+// bound of liveness, for who has to wait so long.
+func RecoveryTime(block, outage time.Duration) time.Duration {
+	return recoveryOf(block, outage).total()
+}
+
+// recoveryOf computes the bound. The timer of a round grows with each round that
+// fails, on the networks that double it up to as long as the longest outage was.
+func recoveryOf(block, outage time.Duration) recovery {
+	return recovery{block: block, round: max(leastRound*block, outage), redial: redialBackoff}
+}
+
 // recovery is how long after a heal a network may take.
 type recovery struct {
 	block, round, redial time.Duration
@@ -27,23 +40,22 @@ func (b recovery) String() string {
 		b.total().Round(time.Millisecond), boundBlocks, b.block.Round(time.Millisecond), b.round.Round(time.Millisecond), b.redial)
 }
 
-// recovery computes the bound. The timer of a round grows with each round that
-// fails, on the networks that double it up to as long as the longest outage was.
+// recovery computes the bound for the run.
 func (r *Reader) recovery(o *Options) recovery {
-	b := recovery{block: o.BlockTime, redial: redialBackoff}
-	if b.block == 0 {
-		b.block = r.test.Bounds.BlockTime
+	block := o.BlockTime
+	if block == 0 {
+		block = r.test.Bounds.BlockTime
 	}
-	if b.block == 0 {
-		b.block = r.blockTime()
+	if block == 0 {
+		block = r.blockTime()
 	}
-	b.round = leastRound * b.block
+	var outage time.Duration
 	for _, f := range r.faults() {
 		if f.to != always {
-			b.round = max(b.round, time.Duration(f.to-f.from))
+			outage = max(outage, time.Duration(f.to-f.from))
 		}
 	}
-	return b
+	return recoveryOf(block, outage)
 }
 
 // blockTime is the median time between a block and its parent.

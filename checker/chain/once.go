@@ -18,7 +18,8 @@ import (
 //     the sum of all :inc that were acknowledged and that with those in doubt
 //     (counter-bounds). A node that is behind then made converge Unknown.
 //
-// A transaction on two branches is one that a reorganisation moved. O(n +
+// It is left out where no client sent a transaction and the chain has none. A
+// transaction on two branches is one that a reorganisation moved. O(n +
 // transactions) time; memory that of the Reader.
 func ExactlyOnce(o Options) checker.Checker {
 	return checker.Streamed(func() checker.Stream { return NewReader().ExactlyOnce(o) })
@@ -38,6 +39,8 @@ type exactlyOnce struct {
 	doubt  int64
 	last   int // the last completion of an :inc
 	counts []counted
+	sent   bool // some transaction
+	lists  int  // blocks on the chain of which the transactions are known
 	found  findings
 }
 
@@ -58,6 +61,7 @@ func (*exactlyOnce) Name() string { return "exactly-once" }
 
 func (c *exactlyOnce) Take(e *history.Event) {
 	it := c.r.take(e)
+	c.sent = c.sent || it.f.isTx()
 	switch {
 	case !it.client:
 	case it.f == opInc && it.completes:
@@ -108,6 +112,10 @@ func (c *exactlyOnce) Finish(ctx context.Context, src history.Source) checker.Re
 	c.transactions()
 	c.unique()
 	c.counters()
+	if c.found.facts == 0 && !c.sent && c.lists > 0 {
+		return checker.Result{Checker: c.Name(), LeftOut: true,
+			Reason: fmt.Sprintf("none of %s on the chain has a transaction, and no client sent one", plural(c.lists, "block"))}
+	}
 	return c.found.result(src, c.Name(),
 		fmt.Sprintf("%s of transactions and counters are there once", plural(c.found.facts, "effect")),
 		"no block's list of transactions and no final count is in the history, so nothing could be compared",
@@ -125,6 +133,7 @@ func (c *exactlyOnce) transactions() {
 		}
 		at := c.r.bodyOf[b] - 1
 		body := &c.r.bodies[at]
+		c.lists++
 		for i, tx := range body.txs {
 			before := first.get(tx)
 			if before == 0 {

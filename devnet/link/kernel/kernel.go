@@ -307,8 +307,9 @@ func (l *Links) logged(to *node) func(netns.Connection) {
 		}
 		ed.mu.Lock()
 		defer ed.mu.Unlock()
-		far := ed.to.room.destroyOne(c)
-		near := ed.from.room.destroyOne(netns.Connection{Local: c.Remote, Remote: c.Local})
+		// An error is a kernel that cannot, which Probe and Reset tell of.
+		far, _ := ed.to.room.DestroyOne(c)
+		near, _ := ed.from.room.DestroyOne(netns.Connection{Local: c.Remote, Remote: c.Local})
 		if far || near {
 			ed.resets++
 		}

@@ -24,9 +24,8 @@ type room struct{ *netns.Room }
 func newRoom(*hub, int, []netns.Peer, int, func(netns.Connection)) (*room, error) {
 	return nil, errLinux
 }
-func (*room) carries(*hub) error               { return nil }
-func (*room) close() error                     { return nil }
-func (*room) destroyOne(netns.Connection) bool { return false }
-func enforce(*edge, int64) error               { return errLinux }
-func read(*edge) (link.Counters, error)        { return link.Counters{}, errLinux }
-func settle()                                  {}
+func (*room) carries(*hub) error        { return nil }
+func (*room) close() error              { return nil }
+func enforce(*edge, int64) error        { return errLinux }
+func read(*edge) (link.Counters, error) { return link.Counters{}, errLinux }
+func settle()                           {}

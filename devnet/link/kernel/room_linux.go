@@ -3,7 +3,6 @@ package kernel
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"strconv"
 	"time"
@@ -166,15 +165,6 @@ func (r *room) drop() error {
 		errs = append(errs, r.table.close())
 	}
 	return errors.Join(errs...)
-}
-
-// destroyOne breaks a connection of the node, and reports whether it was there.
-func (r *room) destroyOne(c netns.Connection) bool {
-	var err error
-	closed := r.Do(func() {
-		err = netlink.SocketDestroy(net.TCPAddrFromAddrPort(c.Local), net.TCPAddrFromAddrPort(c.Remote))
-	})
-	return closed == nil && err == nil
 }
 
 // enforce has the kernel do what the edge is to do; was is the rate that it has now.

@@ -217,6 +217,14 @@ func resetShare(t *testing.T, b *bench) {
 	if got := b.Link.Counters(e).Resets - before.Resets; got != broken {
 		t.Errorf("%d connections are broken, but %d resets counted", broken, got)
 	}
+
+	b.shape(t, e, link.Shape{Reset: 1})
+	if _, _, err := b.knock(t, b.Nodes[0], b.Nodes[1]); err != nil {
+		t.Logf("a dial that is chosen: %v", err)
+	}
+	b.shape(t, e, link.Shape{})
+	near, far := b.pair(t, b.Nodes[0], b.Nodes[1])
+	send(t, near, far, "who listens still does")
 }
 
 // corruptVisible counts the bits that arrive wrong in a stream: one a unit.

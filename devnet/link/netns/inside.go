@@ -26,8 +26,8 @@ func (in *Inside) Start(node string, cmd *exec.Cmd) error {
 	return started
 }
 
-// Listen listens for TCP inside the node's namespace, at an address with a literal
-// IP. The caller closes the listener.
+// Listen listens for plain TCP, as most nodes do, inside the node's namespace, at an
+// address with a literal IP. The caller closes the listener.
 func (in *Inside) Listen(node, addr string) (net.Listener, error) {
 	n, ap, err := in.target(node, addr)
 	if err != nil {
@@ -35,7 +35,9 @@ func (in *Inside) Listen(node, addr string) (net.Listener, error) {
 	}
 	var ln net.Listener
 	var failed error
-	if err := n.room.Do(func() { ln, failed = net.Listen("tcp4", ap.String()) }); err != nil {
+	var plain net.ListenConfig
+	plain.SetMultipathTCP(false)
+	if err := n.room.Do(func() { ln, failed = plain.Listen(in.ctx, "tcp4", ap.String()) }); err != nil {
 		return nil, fmt.Errorf("node %s: %w", node, err)
 	}
 	return ln, failed

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/netip"
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 
 	"github.com/vishvananda/netlink"
@@ -192,45 +190,4 @@ func (r *Room) Release() {
 		r.Routes.Close()
 		r.Routes = nil
 	}
-}
-
-// Destroy breaks the namespace's connections between the two addresses.
-func (r *Room) Destroy(local, remote netip.Addr) ([]Connection, error) {
-	var broken []Connection
-	var err error
-	if closed := r.Do(func() { broken, err = destroySockets(local, remote) }); closed != nil {
-		return nil, closed
-	}
-	return broken, err
-}
-
-func destroySockets(local, remote netip.Addr) ([]Connection, error) {
-	// States in which there is no connection to break.
-	idle := []uint8{netlink.TCP_LISTEN, netlink.TCP_CLOSE, netlink.TCP_TIME_WAIT}
-	var broken []Connection
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} { // the latter for addresses of IPv4 in it
-		sockets, err := netlink.SocketDiagTCP(family)
-		if err != nil {
-			return broken, fmt.Errorf("list sockets: %w", err)
-		}
-		for _, s := range sockets {
-			src, _ := netip.AddrFromSlice(s.ID.Source)
-			dst, _ := netip.AddrFromSlice(s.ID.Destination)
-			if src.Unmap() != local || dst.Unmap() != remote || slices.Contains(idle, s.State) {
-				continue
-			}
-			c := Connection{netip.AddrPortFrom(local, s.ID.SourcePort), netip.AddrPortFrom(remote, s.ID.DestinationPort)}
-			err := netlink.SocketDestroy(net.TCPAddrFromAddrPort(c.Local), net.TCPAddrFromAddrPort(c.Remote))
-			switch {
-			case errors.Is(err, unix.ENOENT): // ended by itself
-			case errors.Is(err, unix.EOPNOTSUPP):
-				return broken, fmt.Errorf("destroy a socket: %w: the kernel lacks INET_DIAG_DESTROY", err)
-			case err != nil:
-				return broken, fmt.Errorf("destroy a socket: %w", err)
-			default:
-				broken = append(broken, c)
-			}
-		}
-	}
-	return broken, nil
 }

@@ -29,5 +29,8 @@ func (*Room) Dial(context.Context, netip.AddrPort) (net.Conn, error) { return ni
 // Destroy breaks the namespace's connections between the two addresses.
 func (*Room) Destroy(_, _ netip.Addr) ([]Connection, error) { return nil, net.ErrClosed }
 
+// DestroyOne breaks that connection of the namespace.
+func (*Room) DestroyOne(Connection) (bool, error) { return false, net.ErrClosed }
+
 // Close ends the namespace.
 func (*Room) Close() error { return nil }

@@ -77,6 +77,9 @@ func Run(cmd *exec.Cmd) (status int, err error) {
 
 // advise adds to an error of the kernel what would help.
 func advise(err error) error {
+	if exec := (*os.PathError)(nil); errors.As(err, &exec) {
+		err = exec.Err // which program it was helps nobody
+	}
 	why := ""
 	switch {
 	case errors.Is(err, unix.ENOSPC):

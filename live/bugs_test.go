@@ -21,8 +21,8 @@ var quick = []string{"fork", "lost-write", "index-off", "log-twice", "two-votes"
 const smallWitness = 10
 
 // TestBugs starts nodes with each planted bug: the checker that is there for it
-// must say so, with a small witness where it accuses. A bug whose workload or checker does not
-// exist is skipped, and says so.
+// must say so, with a small witness where it accuses. A bug whose workload or
+// checker does not exist is skipped, and says so.
 func TestBugs(t *testing.T) {
 	for _, bug := range validator.Bugs() {
 		for round := 1; round <= *rounds; round++ {

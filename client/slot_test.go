@@ -16,6 +16,7 @@ import (
 // Of three transactions for one slot the one that pays most is included, the
 // others learn so, and after that nothing is signed for it.
 func TestOneOfASlotIsIncluded(t *testing.T) {
+	t.Parallel()
 	accounts := client.NewAccounts(t.Name())
 	chain := chaintest.Start(t, chaintest.Options{Final: true, Funded: accounts.Addresses(1)})
 	c, ctx := dial(t, chain.URL), deadline(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/jepgo/jepgo/devnet/link"
 )
 
-// slack is how much longer than asked the median of some times may be.
+// slack is how much longer than asked the shortest of some times may be.
 const slack = 20 * time.Millisecond
 
 func (b *bench) shape(t *testing.T, e link.Edge, s link.Shape) {
@@ -48,14 +48,16 @@ func median(ds []time.Duration) time.Duration {
 	return slices.Sorted(slices.Values(ds))[len(ds)/2]
 }
 
-// within checks that none is under least and the median not over most.
+// within checks that none is under least and not all are over most. A busy machine
+// makes some, and where it is busy enough the median, come later than the link
+// let them; a link that holds back too long does so to all.
 func within(t *testing.T, what string, ds []time.Duration, least, most time.Duration) {
 	t.Helper()
 	if shortest := slices.Min(ds); shortest < least {
 		t.Errorf("%s: %v, want at least %v", what, shortest, least)
 	}
-	if m := median(ds); m > most {
-		t.Errorf("%s: median %v of %v, want at most %v", what, m, ds, most)
+	if shortest := slices.Min(ds); shortest > most {
+		t.Errorf("%s: %v at the least of %v, want at most %v", what, shortest, ds, most)
 	}
 }
 

@@ -102,9 +102,22 @@ func ready(ctx context.Context, net Net, node string, share float64) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(share*float64(limit)))
 	defer cancel()
+	return whileUp(ctx, net, node, func(ctx context.Context) error {
+		if err := net.Processes.Ready(ctx, node); err != nil {
+			return err
+		}
+		return advances(ctx, net, node)
+	})
+}
+
+// whileUp waits for something of a node as long as its process lives: one that has
+// ended will never do it.
+func whileUp(ctx context.Context, net Net, node string, wait func(context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	gone := make(chan struct{})
 	watched := make(chan struct{})
-	go func() { // a node that ends will never be ready
+	go func() {
 		defer close(watched)
 		_ = await(ctx, look, func() (string, error) {
 			if id, up := net.Processes.Identity(node); up && devnet.Alive(id) {
@@ -115,10 +128,7 @@ func ready(ctx context.Context, net Net, node string, share float64) error {
 			return "", nil
 		})
 	}()
-	err := net.Processes.Ready(ctx, node)
-	if err == nil {
-		err = advances(ctx, net, node)
-	}
+	err := wait(ctx)
 	cancel()
 	<-watched
 	select {

@@ -87,7 +87,8 @@ func revive(ctx context.Context, net Net, v victim) (id devnet.Identity, err err
 func (l *lives) ready(ctx context.Context, more func(i int) []history.Value) (history.Value, error) {
 	err := each(len(l.victims), func(i int) error {
 		node := l.victims[i].node
-		if err := l.net.Processes.Ready(ctx, node); err != nil {
+		err := whileUp(ctx, l.net, node, func(ctx context.Context) error { return l.net.Processes.Ready(ctx, node) })
+		if err != nil {
 			return fmt.Errorf("node %q: not ready after its start: %w", node, err)
 		}
 		id, up := l.net.Processes.Identity(node)

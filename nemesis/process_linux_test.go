@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"strings"
@@ -314,5 +315,29 @@ func TestTwoFaultsOnOneNode(t *testing.T) {
 			}
 			untouched(t, id)
 		})
+	}
+}
+
+// silent is a node that runs and never says that it is ready.
+type silent struct{ *children }
+
+func (silent) Ready(ctx context.Context, _ string) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// TestReadyOfOneThatEnds: nobody waits for a node whose process has ended.
+func TestReadyOfOneThatEnds(t *testing.T) {
+	t.Parallel()
+	n, c, _ := testNet(t, 1)
+	n.Processes = silent{c}
+	id, _ := c.Identity("n1")
+	l := newLives(n, running(n))
+	l.fresh[0] = id
+	if err := devnet.Signal(id, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.ready(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "not ready after its start: its process ended") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 func nodeNames(n int) []string {
@@ -31,13 +29,13 @@ type drawn struct {
 	side  []string
 }
 
-func drawGrudge(t *rapid.T) drawn {
+func drawGrudge(t *testing.T, r *rand.Rand) drawn {
 	// Whether a side of some voting power exists depends on the powers: those kinds
 	// have tests of their own.
 	kinds := slices.DeleteFunc(grudgeKinds(), func(k grudgeKind) bool {
 		return strings.Contains(k.name, "under-") || strings.Contains(k.name, "over-")
 	})
-	return drawGrudgeOf(t, rapid.SampledFrom(kinds).Draw(t, "kind"))
+	return drawGrudgeOf(t, r, pick(r, kinds))
 }
 
 // sceneOf is a network of equal powers.
@@ -58,11 +56,11 @@ func grudgeNamed(name string) (grudgeKind, error) {
 	return grudgeKind{}, fmt.Errorf("no grudge %q", name)
 }
 
-func drawGrudgeOf(t *rapid.T, kind grudgeKind) drawn {
+func drawGrudgeOf(t *testing.T, r *rand.Rand, kind grudgeKind) drawn {
 	d := drawn{
-		nodes: nodeNames(rapid.IntRange(kind.min, 25).Draw(t, "nodes")),
+		nodes: nodeNames(fromTo(r, kind.min, 25)),
 		kind:  kind,
-		seed:  rapid.Uint64().Draw(t, "seed"),
+		seed:  r.Uint64(),
 	}
 	var err error
 	if d.g, d.side, err = kind.draw(sceneOf(d.nodes), seeded(d.seed)); err != nil {
@@ -77,8 +75,8 @@ func (d drawn) hears(to string) []string {
 }
 
 func TestGrudgeIsWellFormed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d := drawGrudge(t)
+	property(t, func(t *testing.T, r *rand.Rand) {
+		d := drawGrudge(t, r)
 		for to, from := range d.g {
 			if !slices.Contains(d.nodes, to) || len(from) == 0 {
 				t.Fatalf("entry %s → %v: unknown node or nobody cut", to, from)
@@ -115,8 +113,8 @@ func TestGrudgeIsWellFormed(t *testing.T) {
 }
 
 func TestGrudgeFollowsFromTheSeed(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d := drawGrudge(t)
+	property(t, func(t *testing.T, r *rand.Rand) {
+		d := drawGrudge(t, r)
 		if again, _, _ := d.kind.draw(sceneOf(d.nodes), seeded(d.seed)); !reflect.DeepEqual(d.g, again) {
 			t.Fatalf("%v, then %v", d.g, again)
 		}
@@ -148,8 +146,8 @@ func TestSplits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rapid.Check(t, func(t *rapid.T) {
-			d := drawGrudgeOf(t, kind)
+		property(t, func(t *testing.T, r *rand.Rand) {
+			d := drawGrudgeOf(t, r, kind)
 			side := d.hears(d.nodes[0])
 			for _, n := range d.nodes {
 				same := slices.Equal(d.hears(n), side)
@@ -173,8 +171,8 @@ func TestMajoritiesRing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rapid.Check(t, func(t *rapid.T) {
-		d := drawGrudgeOf(t, kind)
+	property(t, func(t *testing.T, r *rand.Rand) {
+		d := drawGrudgeOf(t, r, kind)
 		seen := map[string]string{}
 		for _, n := range d.nodes {
 			hears := d.hears(n)
@@ -210,8 +208,8 @@ func TestBridge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rapid.Check(t, func(t *rapid.T) {
-		d := drawGrudgeOf(t, kind)
+	property(t, func(t *testing.T, r *rand.Rand) {
+		d := drawGrudgeOf(t, r, kind)
 		var bridges []string
 		for _, n := range d.nodes {
 			heardByAll := !slices.ContainsFunc(d.nodes, func(to string) bool { return slices.Contains(d.g[to], n) })
@@ -242,9 +240,9 @@ func TestTargets(t *testing.T) {
 		if kind.role != nil {
 			continue
 		}
-		rapid.Check(t, func(t *rapid.T) {
-			nodes := nodeNames(rapid.IntRange(kind.min, 20).Draw(t, "nodes"))
-			seed := rapid.Uint64().Draw(t, "seed")
+		property(t, func(t *testing.T, r *rand.Rand) {
+			nodes := nodeNames(fromTo(r, kind.min, 20))
+			seed := r.Uint64()
 			chosen, err := targets{kind: &kind}.draw(context.Background(), Net{}, nodes, seeded(seed))
 			if err != nil {
 				t.Fatal(err)

@@ -191,7 +191,7 @@ func talk(conn net.Conn) {
 			if _, err := conn.Write([]byte("vote")); err != nil {
 				return
 			}
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond)
 		}
 	}()
 	buf := make([]byte, 1024)

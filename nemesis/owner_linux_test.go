@@ -264,9 +264,9 @@ func TestHealAfterOwnerKilled(t *testing.T) {
 	}{
 		// What outlives its owner: the ledger alone says what to take back.
 		{fault: "pause:all", does: "tick", at: every},
-		{fault: "pause:all:freeze", does: "tick", at: every},
-		{fault: "throttle:all:5%", does: "burn", at: every},
-		{fault: "clock-bump:all:1h", does: "tick", at: every},
+		{fault: "pause:all:freeze", does: "tick", at: inside},
+		{fault: "throttle:all:5%", does: "burn", at: inside},
+		{fault: "clock-bump:all:1h", does: "tick", at: inside},
 		// Control groups as those of throttle, and helpers.
 		{fault: "burn:all:20%", does: "tick", at: inside},
 		{fault: "io-throttle:all:256KiB", does: "store", at: inside},

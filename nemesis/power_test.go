@@ -1,11 +1,10 @@
 package nemesis
 
 import (
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"github.com/jepgo/jepgo/devnet/link"
 )
@@ -28,10 +27,13 @@ func grudgeOf(app Application) Grudge {
 	return nil
 }
 
-func drawPowers(t *rapid.T) scene {
-	s := scene{nodes: nodeNames(rapid.IntRange(2, 11).Draw(t, "nodes")), power: map[string]int64{}}
+func drawPowers(r *rand.Rand) scene {
+	s := scene{nodes: nodeNames(fromTo(r, 2, 11)), power: map[string]int64{}}
 	for _, n := range s.nodes {
-		s.power[n] = rapid.OneOf(rapid.Int64Range(1, 4), rapid.Int64Range(0, 1e12)).Draw(t, "power")
+		s.power[n] = fromTo[int64](r, 0, 1e12)
+		if coin(r) { // equal powers are what splits hang on
+			s.power[n] = fromTo[int64](r, 1, 4)
+		}
 	}
 	return s
 }
@@ -69,8 +71,8 @@ func TestPartitionByPower(t *testing.T) {
 			continue
 		}
 		delete(rules, kind.name)
-		rapid.Check(t, func(t *rapid.T) {
-			s := drawPowers(t)
+		property(t, func(t *testing.T, r *rand.Rand) {
+			s := drawPowers(r)
 			total := powerIn(s.nodes, s.power)
 			best, possible := int64(-1), false
 			subsets(s.nodes, func(side []string) {
@@ -79,7 +81,7 @@ func TestPartitionByPower(t *testing.T) {
 					best, possible = p, true
 				}
 			})
-			g, side, err := kind.draw(s, seeded(rapid.Uint64().Draw(t, "seed")))
+			g, side, err := kind.draw(s, seeded(r.Uint64()))
 			if (err == nil) != possible {
 				t.Fatalf("%s of %v: possible %v, but %v", kind.name, s.power, possible, err)
 			}
@@ -118,9 +120,9 @@ func TestPowerOfMany(t *testing.T) {
 // TestCutOff against every set of nodes that could be left out.
 func TestCutOff(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		s := drawPowers(t)
-		g := grudgeWhere(s.nodes, func(_, _ string) bool { return rapid.Bool().Draw(t, "hears") })
+	property(t, func(t *testing.T, r *rand.Rand) {
+		s := drawPowers(r)
+		g := grudgeWhere(s.nodes, func(_, _ string) bool { return coin(r) })
 		heal := func(out []string) bool {
 			return !slices.ContainsFunc(g.edges(s.nodes), func(e link.Edge) bool { return !slices.Contains(out, e.From) && !slices.Contains(out, e.To) })
 		}
@@ -142,10 +144,10 @@ func TestCutOff(t *testing.T) {
 // TestQuorumSafePartitions: whatever is drawn, over two thirds of the voting power
 // still hear each other.
 func TestQuorumSafePartitions(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := drawPowers(t)
+	property(t, func(t *testing.T, r *rand.Rand) {
+		s := drawPowers(r)
 		net := Net{Nodes: s.nodes, Links: noLinks{}, Quorum: QuorumSafe, Chain: &clockwork{nodes: s.nodes, power: s.power, block: 1e9}, Proposers: &clockwork{nodes: s.nodes, power: s.power, block: 1e9}}
-		app, err := partitionFault{}.Plan(t.Context(), net, seeded(rapid.Uint64().Draw(t, "seed")))
+		app, err := partitionFault{}.Plan(t.Context(), net, seeded(r.Uint64()))
 		if err != nil {
 			if !strings.Contains(err.Error(), "quorum safe") && !strings.Contains(err.Error(), "voting power") {
 				t.Fatal(err)
@@ -176,14 +178,14 @@ func TestQuorumSafePartitions(t *testing.T) {
 
 // TestQuorumSafeTargets: whatever rule, those hit have less than a third.
 func TestQuorumSafeTargets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		s := drawPowers(t)
-		kind := rapid.SampledFrom(targetKinds()).Draw(t, "kind")
+	property(t, func(t *testing.T, r *rand.Rand) {
+		s := drawPowers(r)
+		kind := pick(r, targetKinds())
 		if kind.min > len(s.nodes) {
 			return
 		}
 		net := Net{Nodes: s.nodes, Quorum: QuorumSafe, Chain: &clockwork{nodes: s.nodes, power: s.power, block: 1e9}, Proposers: &clockwork{nodes: s.nodes, power: s.power, block: 1e9}}
-		chosen, err := targets{kind: &kind}.draw(t.Context(), net, s.nodes, seeded(rapid.Uint64().Draw(t, "seed")))
+		chosen, err := targets{kind: &kind}.draw(t.Context(), net, s.nodes, seeded(r.Uint64()))
 		if err == nil && 3*powerIn(chosen, s.power) >= powerIn(s.nodes, s.power) {
 			t.Fatalf("%s chose %v of %v", kind.name, chosen, s.power)
 		}

@@ -1,29 +1,28 @@
 package nemesis
 
 import (
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 func TestScheduleRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
+	property(t, func(t *testing.T, r *rand.Rand) {
 		s := &Schedule{
-			Version: scheduleVersion, Nemesis: "kill", Interval: time.Duration(rapid.Int64Range(1, 1e12).Draw(t, "interval")),
-			Quorum: rapid.SampledFrom([]Quorum{QuorumAny, QuorumSafe}).Draw(t, "quorum"), Nodes: nodeNames(4), Faults: []*Scheduled{},
+			Version: scheduleVersion, Nemesis: "kill", Interval: time.Duration(fromTo[int64](r, 1, 1e12)),
+			Quorum: pick(r, []Quorum{QuorumAny, QuorumSafe}), Nodes: nodeNames(4), Faults: []*Scheduled{},
 		}
 		var at time.Duration
-		for range rapid.IntRange(0, 4).Draw(t, "faults") {
-			at += time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "later"))
+		for range fromTo(r, 0, 4) {
+			at += time.Duration(fromTo[int64](r, 0, 1e12))
 			s.Faults = append(s.Faults, &Scheduled{
-				Fault: rapid.SampledFrom([]string{"kill:one@height=50+10s", "partition", "pause+3blocks"}).Draw(t, "fault"),
-				Seed:  [2]uint64{rapid.Uint64().Draw(t, "seed"), rapid.Uint64().Draw(t, "seed")},
-				Nodes: rapid.SampledFrom([][]string{nil, {"n2"}}).Draw(t, "nodes"), Targets: `["n2"]`,
-				At: at, Height: rapid.Uint64().Draw(t, "height"), Ops: rapid.Int64Range(0, 1e9).Draw(t, "ops"),
-				Stay: time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "stay")),
+				Fault: pick(r, []string{"kill:one@height=50+10s", "partition", "pause+3blocks"}),
+				Seed:  [2]uint64{r.Uint64(), r.Uint64()},
+				Nodes: pick(r, [][]string{nil, {"n2"}}), Targets: `["n2"]`,
+				At: at, Height: r.Uint64(), Ops: fromTo[int64](r, 0, 1e9),
+				Stay: time.Duration(fromTo[int64](r, 0, 1e12)),
 			})
 		}
 		text := s.Encode()
@@ -32,7 +31,7 @@ func TestScheduleRoundTrip(t *testing.T) {
 			t.Fatalf("%s\n%+v, %v", text, got, err)
 		}
 		// Half of it is an error, with a place, never a shorter schedule.
-		cut := rapid.IntRange(0, len(text)-2).Draw(t, "cut")
+		cut := fromTo(r, 0, len(text)-2)
 		if _, err := DecodeSchedule(text[:cut]); err == nil || !strings.HasPrefix(err.Error(), "line ") {
 			t.Fatalf("half of it: %v", err)
 		}

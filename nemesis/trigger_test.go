@@ -1,11 +1,10 @@
 package nemesis
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
 )
 
 // allReach is everything that triggers ask for.
@@ -15,47 +14,45 @@ func allReach(n int) Reach {
 	return r
 }
 
-func drawTrigger(t *rapid.T) trigger {
-	node := rapid.SampledFrom([]string{"", "n1", "n4"})
-	d := rapid.Custom(func(t *rapid.T) time.Duration {
-		return time.Duration(rapid.Int64Range(1, int64(300*time.Hour)).Draw(t, "ns"))
-	})
-	tr := trigger{kind: rapid.SampledFrom(triggerKinds()).Draw(t, "kind").name}
+func drawTrigger(r *rand.Rand) trigger {
+	node := pick(r, []string{"", "n1", "n4"})
+	d := time.Duration(fromTo(r, 1, int64(300*time.Hour)))
+	tr := trigger{kind: pick(r, triggerKinds()).name}
 	switch tr.kind {
 	case "height", "after", "epoch":
-		tr.n = rapid.Uint64Range(1, 1<<62).Draw(t, "n")
+		tr.n = fromTo[uint64](r, 1, 1<<62)
 	case "op":
-		tr.n = rapid.Uint64Range(1, 1<<62).Draw(t, "n")
-		tr.process = rapid.SampledFrom([]int64{allProcesses, 0, 3, 1 << 30}).Draw(t, "process")
+		tr.n = fromTo[uint64](r, 1, 1<<62)
+		tr.process = pick(r, []int64{allProcesses, 0, 3, 1 << 30})
 	case "proposer":
-		tr.node = rapid.SampledFrom([]string{"n1", "n4"}).Draw(t, "node")
+		tr.node = pick(r, []string{"n1", "n4"})
 	case "stall":
-		tr.node, tr.d = node.Draw(t, "node"), d.Draw(t, "d")
+		tr.node, tr.d = node, d
 	case "metric":
-		tr.node = node.Draw(t, "node")
-		tr.metric = rapid.StringMatching(`[a-zA-Z_][a-zA-Z0-9_:]{0,20}`).Draw(t, "metric")
-		tr.above = rapid.Bool().Draw(t, "above")
-		tr.value = rapid.Float64Range(-1e6, 1e6).Draw(t, "value")
+		tr.node = node
+		tr.metric = "m" + some(r, 20, "abyzABYZ_:09")
+		tr.above = coin(r)
+		tr.value = 2e6*r.Float64() - 1e6
 	case "time", "every":
-		tr.d = d.Draw(t, "d")
+		tr.d = d
 	}
 	return tr
 }
 
 // TestTimesRoundTrip: what a fault calls itself is what Parse takes.
 func TestTimesRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		f := rapid.SampledFrom([]string{"kill", "kill:one", "pause:n2", "partition:halves"}).Draw(t, "fault")
+	property(t, func(t *testing.T, r *rand.Rand) {
+		f := pick(r, []string{"kill", "kill:one", "pause:n2", "partition:halves"})
 		in := timed{}
-		if rapid.Bool().Draw(t, "triggered") {
-			tr := drawTrigger(t)
+		if coin(r) {
+			tr := drawTrigger(r)
 			in.when = &tr
 		}
-		switch rapid.IntRange(0, 2).Draw(t, "length") {
+		switch fromTo(r, 0, 2) {
 		case 1:
-			in.stay = &length{d: time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "d"))}
+			in.stay = &length{d: time.Duration(fromTo(r, 1, int64(time.Hour)))}
 		case 2:
-			in.stay = &length{blocks: rapid.Uint64Range(1, 1<<30).Draw(t, "blocks")}
+			in.stay = &length{blocks: fromTo[uint64](r, 1, 1<<30)}
 		}
 		_, inner, err := Lookup(f)
 		if err != nil {
@@ -80,8 +77,13 @@ func TestTimesRoundTrip(t *testing.T) {
 
 // TestTimesNeverPanic on whatever is typed.
 func TestTimesNeverPanic(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`(kill|pause)?(:[a-z0-9]*)?(@[a-z]*=?[a-z0-9:<>.+-]*)?(\+[0-9a-z]*)?`).Draw(t, "text")
+	property(t, func(t *testing.T, r *rand.Rand) {
+		text := pick(r, []string{"", "kill", "pause"})
+		for _, part := range []string{":" + some(r, 5, "an019"), "@" + pick(r, triggerKinds()).name + some(r, 9, "=pn019:<>.+-s"), "+" + some(r, 5, "059smhblocks")} {
+			if coin(r) {
+				text += part
+			}
+		}
 		if faults, err := Parse(text, allReach(4)); err == nil {
 			for _, f := range faults {
 				if _, err := Parse(f.Name(), allReach(4)); err != nil && !strings.Contains(err.Error(), "before it") {

@@ -24,7 +24,7 @@ func requests(ops []history.Op) []history.Op {
 	})
 }
 
-// triggered runs faults with triggers on a chain of four real processes.
+// triggered runs faults with triggers on a chain of three real processes.
 func triggered(t *testing.T, faults string, limit time.Duration, change func(o *Options, c *clockwork)) (Outcome, []history.Op, *clockwork) {
 	t.Helper()
 	return triggeredUntil(t, faults, 0, limit, change)
@@ -33,7 +33,7 @@ func triggered(t *testing.T, faults string, limit time.Duration, change func(o *
 // triggeredUntil ends when so many faults are undone.
 func triggeredUntil(t *testing.T, faults string, enough int, limit time.Duration, change func(o *Options, c *clockwork)) (Outcome, []history.Op, *clockwork) {
 	t.Helper()
-	n, _, _ := testNet(t, 4)
+	n, _, _ := testNet(t, 3)
 	r := &rec{}
 	o := options(t, n, "none", 1, r)
 	chain := newClockwork(n.Nodes, 20*time.Millisecond)
@@ -97,7 +97,7 @@ func TestTriggerByHeightAndAfter(t *testing.T) {
 
 func TestTriggerAfterAnother(t *testing.T) {
 	t.Parallel()
-	n, _, _ := testNet(t, 4)
+	n, _, _ := testNet(t, 2)
 	r := &rec{}
 	o := options(t, n, "none", 1, r)
 	chain := newClockwork(n.Nodes, 20*time.Millisecond)

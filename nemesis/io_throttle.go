@@ -178,11 +178,11 @@ func (t *ioThrottling) write(ctx context.Context, i int, do func() error) error 
 
 // measure counts what a group writes in a time.
 func (t *ioThrottling) measure(ctx context.Context, i int, window time.Duration) (bytes float64, took time.Duration, err error) {
+	began := time.Now() // before the first look: a busy machine may let time pass after it
 	_, was, err := t.groups[i].IO(t.disks[i].Device)
 	if err != nil {
 		return 0, 0, err
 	}
-	began := time.Now()
 	if !idle(ctx, window) {
 		return 0, 0, fmt.Errorf("the disk was not measured: %w", context.Cause(ctx))
 	}

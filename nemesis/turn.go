@@ -1,9 +1,11 @@
 package nemesis
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/jepgo/jepgo/history"
@@ -66,7 +68,7 @@ func (r *run) newTurns(ctx context.Context) *turns {
 
 // next waits for the moment of the next fault; ok is false when ctx ends first,
 // or when nothing is left to wait for. Triggers go before those that take their
-// turn by the interval, in the order of the list.
+// turn by the interval, those that fired least first, then in the order of the list.
 func (t *turns) next(ctx context.Context, warn func(it *item, err error)) (next *item, m moment, ok bool) {
 	for waits := t.waits(); waits || len(t.flips) > 0; waits = t.waits() {
 		if waits {
@@ -108,12 +110,12 @@ func (it *item) mayFire() bool {
 	return it.when != nil && (it.fired == 0 || it.when.of().again && it.repeat == nil)
 }
 
-// due asks the triggers, all of them, so that each remembers what it saw.
+// due asks the triggers, those first that fired least: one that comes again and
+// again, and on a busy machine is always due, would starve the others.
 func (t *turns) due(ctx context.Context, warn func(it *item, err error)) *item {
-	for _, it := range t.items {
-		if !it.mayFire() {
-			continue
-		}
+	asked := slices.DeleteFunc(slices.Clone(t.items), func(it *item) bool { return !it.mayFire() })
+	slices.SortStableFunc(asked, func(a, b *item) int { return cmp.Compare(a.fired, b.fired) })
+	for _, it := range asked {
 		now, err := it.when.of().due(clue{ctx, t.watch, it.memory}, *it.when)
 		if err != nil && ctx.Err() == nil && t.bad[it.name] == nil {
 			t.bad[it.name] = err

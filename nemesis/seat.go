@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -96,9 +95,8 @@ func (s *seats) lifted(more func(i int) ([]history.Value, error)) (history.Value
 	return history.MapOf(kvs...), nil
 }
 
-// fate says of a victim that has ended whether a successor runs, and whether the
-// limit held for that one too: it did where the group is the node's for the whole
-// run.
+// fate says of a victim that has ended whether a successor runs, for which the
+// limit does not hold.
 func (s *seats) fate(i int) []history.Value {
 	v := s.victims[i]
 	if devnet.Alive(v.id) {
@@ -106,8 +104,7 @@ func (s *seats) fate(i int) []history.Value {
 	}
 	vs := []history.Value{history.Keyword("gone"), history.Flag(true)}
 	if id, up := s.net.Processes.Identity(v.node); up && id != v.id {
-		vs = append(vs, history.Keyword("successor"), history.MapOf(identity(id)...),
-			history.Keyword("held-for-successor"), history.Flag(s.groups[i].Mark.Kept && s.groups[i].Has(id)))
+		vs = append(vs, history.Keyword("successor"), history.MapOf(identity(id)...))
 	}
 	return vs
 }
@@ -134,13 +131,7 @@ func takeBackGroup(ctx context.Context, s Step) (string, error) {
 	if !g.Exists() {
 		return fmt.Sprintf("%s: its control group is gone", v), nil
 	}
-	// One that is kept for a run belongs to that run as long as that lives.
-	if g.Mark.Kept && !g.Orphaned() {
-		err = errors.Join(g.Lift(ctx), g.Lifted())
-	} else {
-		err = g.Remove(ctx)
-	}
-	if err != nil {
+	if err := g.Remove(ctx); err != nil {
 		return "nothing", fmt.Errorf("%s: %w", v, err)
 	}
 	return fmt.Sprintf("%s: its control group was taken back", v), nil

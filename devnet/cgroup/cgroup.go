@@ -15,9 +15,9 @@
 // well under a millisecond each; removing waits for the kernel.
 //
 // Bounds: memory that a process has when it is moved stays charged to the group
-// that it comes from, and a limit counts what is charged from then on. Put a node
-// in its group when it starts (see Keep) to count all of it. Children that a
-// process had before it was moved stay where they are.
+// that it comes from, and a limit counts what is charged from then on. A limit is
+// that of one process, and does not hold for one that is started in its place.
+// Children that a process had before it was moved stay where they are.
 //
 // It is not for isolation: a process with the rights of ours can leave.
 package cgroup
@@ -84,9 +84,7 @@ func forVersion(c Controller, version int, id devnet.Identity, m Mark) (*Group, 
 	if own, err := parseMark(filepath.Base(p.dir)); err == nil {
 		return &Group{c, p.version, p.dir, own.homeOf(p.dir), own}, nil
 	}
-	if !m.Kept {
-		m.target = id
-	}
+	m.target = id
 	if m.home, err = filepath.Rel(p.parent, p.dir); err != nil {
 		return nil, err
 	}
@@ -109,25 +107,6 @@ func Open(path string) (*Group, error) {
 		version = 2
 	}
 	return &Group{"", version, path, m.homeOf(path), m}, nil
-}
-
-// Keep puts the process into a group of each of these controllers, which stay
-// until Remove: for who starts a node, so that all its memory is charged there,
-// and so that a fault outlives a restart. Call it right after the start.
-func Keep(id devnet.Identity, m Mark, controllers ...Controller) ([]*Group, error) {
-	m.Kept = true
-	var groups []*Group
-	for _, c := range controllers {
-		g, err := For(c, id, m)
-		if err == nil {
-			groups = append(groups, g)
-			err = g.Enter(id)
-		}
-		if err != nil {
-			return groups, err
-		}
-	}
-	return groups, nil
 }
 
 // Probe returns why groups of that controller cannot be made here, and what
@@ -228,8 +207,8 @@ func (g *Group) create() error {
 }
 
 // Lift takes the limits of the group's controller back. Where nothing else is in
-// force in it, and nobody wants it kept, its processes go back where they came
-// from and it is removed. It is idempotent.
+// force in it, its processes go back where they came from and it is removed. It is
+// idempotent.
 func (g *Group) Lift(ctx context.Context) error {
 	if !g.Exists() {
 		return nil
@@ -238,7 +217,7 @@ func (g *Group) Lift(ctx context.Context) error {
 		return err
 	}
 	left, err := g.InForce()
-	if err != nil || len(left) > 0 || g.Mark.Kept {
+	if err != nil || len(left) > 0 {
 		return err
 	}
 	return g.Remove(ctx)
@@ -302,13 +281,9 @@ func (g *Group) OwnInForce() ([]string, error) {
 	return g.inForce(g.settings())
 }
 
-// Orphaned reports whether the group's owner is gone. Of an owner in another pid
-// namespace nothing is known: then it is false.
-func (g *Group) Orphaned() bool { return g.Mark.orphaned() }
-
 // Lifted returns nil when no limit of the group's controller is in force in it,
 // or it is gone: what an undo must have reached. A group that nothing is in force
-// in and that nobody wants kept must be gone.
+// in must be gone.
 func (g *Group) Lifted() error {
 	if !g.Exists() {
 		return nil
@@ -319,9 +294,6 @@ func (g *Group) Lifted() error {
 	}
 	if len(own) > 0 {
 		return fmt.Errorf("control group %q: still in force: %s", g.Path, strings.Join(own, ", "))
-	}
-	if g.Mark.Kept {
-		return nil
 	}
 	if all, err := g.InForce(); err != nil || len(all) > 0 {
 		return err

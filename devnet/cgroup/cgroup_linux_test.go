@@ -274,20 +274,10 @@ func TestMemory(t *testing.T) {
 	need(t, Memory, 0)
 	t.Parallel()
 	id := start(t, "grow")
-	m, err := Mine(t.Name())
-	if err != nil {
+	g := group(t, Memory, 0, id)
+	if err := g.Enter(id); err != nil {
 		t.Fatal(err)
 	}
-	kept, err := Keep(id, m, Memory)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g := kept[0]
-	t.Cleanup(func() {
-		if err := g.Remove(context.Background()); err != nil || g.Exists() {
-			t.Error("not removed", err)
-		}
-	})
 	if err := g.SetMemory(48 << 20); err != nil {
 		t.Fatal(err)
 	}
@@ -300,8 +290,8 @@ func TestMemory(t *testing.T) {
 	if err := g.Lift(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if in, err := g.InForce(); err != nil || len(in) > 0 || !g.Exists() || g.Lifted() != nil {
-		t.Errorf("a kept group after lift: %v, %v", in, err)
+	if g.Exists() || g.Lifted() != nil {
+		t.Errorf("the group after lift: %v", g.Lifted())
 	}
 }
 
@@ -356,7 +346,7 @@ func TestSweep(t *testing.T) {
 	id := start(t, "burn")
 	var groups []*Group
 	for _, c := range []Controller{CPU, Freezer} {
-		g, err := For(c, id, Mark{Owner: owner, Node: "n1", Kept: c == CPU})
+		g, err := For(c, id, Mark{Owner: owner, Node: "n1"})
 		if err != nil {
 			t.Fatal(err)
 		}

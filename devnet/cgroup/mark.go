@@ -16,11 +16,8 @@ import (
 type Mark struct {
 	Owner devnet.Identity // the process that made it and must remove it
 	Node  string
-	// Kept says that the group is the node's for the whole run (see Keep), and not
-	// that of one process.
-	Kept bool
 
-	target devnet.Identity // the process that it was made for, unless Kept
+	target devnet.Identity // the process that it was made for
 	home   string          // where its process comes from, relative to the group above
 	space  string          // the pid namespace in which Owner counts
 }
@@ -40,12 +37,8 @@ func Mine(node string) (Mark, error) {
 	return Mark{Owner: self, Node: node}, err
 }
 
-// name renders the mark: jepgo:PID:START:SPACE:NODE:KIND:TARGET:START:HOME.
+// name renders the mark: jepgo:PID:START:SPACE:NODE:TARGET:START:HOME.
 func (m Mark) name() (string, error) {
-	kind := "fault"
-	if m.Kept {
-		kind = "run"
-	}
 	space := m.space
 	if space == "" {
 		space = pidSpace()
@@ -54,7 +47,7 @@ func (m Mark) name() (string, error) {
 	if home == "." {
 		home = ""
 	}
-	parts := []string{prefix, strconv.Itoa(m.Owner.PID), strconv.FormatUint(m.Owner.Start, 10), space, escape(m.Node), kind,
+	parts := []string{prefix, strconv.Itoa(m.Owner.PID), strconv.FormatUint(m.Owner.Start, 10), space, escape(m.Node),
 		strconv.Itoa(m.target.PID), strconv.FormatUint(m.target.Start, 10), escape(home)}
 	name := strings.Join(parts, sep)
 	if len(name) > longestName {
@@ -68,17 +61,17 @@ func escape(s string) string { return strings.ReplaceAll(url.PathEscape(s), sep,
 
 func parseMark(name string) (Mark, error) {
 	parts := strings.Split(name, sep)
-	if len(parts) != 9 || parts[0] != prefix || parts[5] != "run" && parts[5] != "fault" {
+	if len(parts) != 8 || parts[0] != prefix {
 		return Mark{}, errNoMark
 	}
 	owner, err1 := parseIdentity(parts[1], parts[2])
 	node, err2 := url.PathUnescape(parts[4])
-	target, err3 := parseIdentity(parts[6], parts[7])
-	home, err4 := url.PathUnescape(parts[8])
+	target, err3 := parseIdentity(parts[5], parts[6])
+	home, err4 := url.PathUnescape(parts[7])
 	if errors.Join(err1, err2, err3, err4) != nil {
 		return Mark{}, errNoMark
 	}
-	return Mark{owner, node, parts[5] == "run", target, home, parts[3]}, nil
+	return Mark{owner, node, target, home, parts[3]}, nil
 }
 
 func parseIdentity(pid, start string) (id devnet.Identity, err error) {

@@ -11,7 +11,7 @@ import (
 func TestMark(t *testing.T) {
 	for _, m := range []Mark{
 		{Owner: devnet.Identity{PID: 7, Start: 99}, Node: "n1", target: devnet.Identity{PID: 8, Start: 100}, space: "4026531836"},
-		{Owner: devnet.Identity{PID: 7, Start: 99}, Node: "a:b/c d", Kept: true, home: "x.slice/a:b", space: "1"},
+		{Owner: devnet.Identity{PID: 7, Start: 99}, Node: "a:b/c d", home: "x.slice/a:b", space: "1"},
 	} {
 		name, err := m.name()
 		if err != nil {
@@ -27,7 +27,7 @@ func TestMark(t *testing.T) {
 			t.Errorf("home of %q: %q", name, got)
 		}
 	}
-	for _, name := range []string{"", "user.slice", "jepgo", "jepgo:1:2:3:n1:fault", "jepgo:x:2:3:n1:fault:1:2:", "jepgo:1:2:3:n1:other:1:2:", "jepgo:1:2:3:n1:fault:1:x:"} {
+	for _, name := range []string{"", "user.slice", "jepgo", "jepgo:1:2:3:n1", "jepgo:x:2:3:n1:1:2:", "jepgo:1:2:3:n1:1:2:3:4", "jepgo:1:2:3:n1:1:x:"} {
 		if m, err := parseMark(name); err == nil {
 			t.Errorf("%q: read as %+v", name, m)
 		}

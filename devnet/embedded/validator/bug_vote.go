@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"time"
 	"net/http"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ func voteBugs() []Bug {
 		{Name: "two-votes", Doc: fmt.Sprintf("at one height in %d the votes are told to be for another block", doubleEvery), Targets: LastValidator,
 			Workloads: []string{"consensus"}, Checker: "equivocation", comet: aboutCommits(voteTwice)},
 		{Name: "absent-vote", Doc: "the first validator is told to have never voted", Targets: EveryValidator,
-			Workloads: []string{"consensus"}, Checker: "participation", Says: Warns, comet: aboutCommits(voteNever)},
+			Workloads: []string{"consensus"}, Checker: "participation", Says: Warns, Time: time.Minute, comet: aboutCommits(voteNever)},
 	}
 }
 

@@ -7,10 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/jepgo/jepgo/devnet"
 )
@@ -30,46 +27,16 @@ func Sweep(ctx context.Context, root string) ([]Orphan, error) {
 	if err != nil {
 		return nil, err
 	}
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return nil, fmt.Errorf("processes: %w", err)
-	}
-	var orphans []Orphan
-	var errs []error
-	for _, dir := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			continue
-		}
-		o, ok := orphanAt(pid, root)
-		if !ok {
-			continue
-		}
-		switch err := devnet.Signal(o.Process, syscall.SIGKILL); {
-		case errors.Is(err, os.ErrProcessDone):
-			continue
-		case err != nil:
-			errs = append(errs, err)
-			continue
-		}
-		orphans = append(orphans, o)
-	}
-	for _, o := range orphans {
-		errs = append(errs, awaitGone(ctx, o.Process))
-	}
-	return orphans, errors.Join(errs...)
+	return devnet.Sweep(ctx, func(id devnet.Identity) (Orphan, bool) { return orphanOf(id, root) })
 }
 
-// orphanAt says whether the process with that pid carries our mark, for a node at
-// or below root, and has no owner any more.
-func orphanAt(pid int, root string) (Orphan, bool) {
-	// Identity first: if the pid changes hands before the next look, the signal
-	// will miss.
-	id, err := devnet.Lookup(pid)
-	if err != nil || !devnet.Alive(id) || pid == os.Getpid() {
+// orphanOf says whether the process carries our mark, for a node at or below root,
+// and has no owner any more.
+func orphanOf(id devnet.Identity, root string) (Orphan, bool) {
+	if id.PID == os.Getpid() {
 		return Orphan{}, false
 	}
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", id.PID))
 	if err != nil {
 		return Orphan{}, false
 	}
@@ -88,17 +55,4 @@ func orphanAt(pid int, root string) (Orphan, bool) {
 		return Orphan{}, false
 	}
 	return Orphan{Home: home, Process: id}, true
-}
-
-func awaitGone(ctx context.Context, id devnet.Identity) error {
-	tick := time.NewTicker(pollPeriod)
-	defer tick.Stop()
-	for devnet.Alive(id) {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("process %s has not ended: %w", id, ctx.Err())
-		case <-tick.C:
-		}
-	}
-	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -182,24 +180,16 @@ func Restore(id devnet.Identity) error {
 // looking at each that has a page of our name. Cost: a read of every process' memory
 // map.
 func Sweep() ([]Patch, error) {
-	entries, err := os.ReadDir("/proc")
+	living, err := devnet.Living()
 	if err != nil {
-		return nil, fmt.Errorf("processes: %w", err)
+		return nil, err
 	}
 	var found []Patch
 	var errs []error
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		maps, err := readMaps(filepath.Join("/proc", e.Name(), "maps"))
+	for _, id := range living {
+		maps, err := readMaps(fmt.Sprintf("/proc/%d/maps", id.PID))
 		if err != nil || pages(maps) == nil {
 			continue // it has ended, or is not ours
-		}
-		id, err := devnet.Lookup(pid)
-		if err != nil {
-			continue
 		}
 		p, err := inspect(id)
 		switch {

@@ -210,7 +210,7 @@ func end(ctx context.Context, supervisor devnet.Identity) error {
 	if err != nil {
 		return err
 	}
-	if awaitGone(ctx, supervisor) == nil {
+	if devnet.AwaitGone(ctx, supervisor) == nil {
 		return nil
 	}
 	// Its nodes die with it.
@@ -219,18 +219,5 @@ func end(ctx context.Context, supervisor devnet.Identity) error {
 	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), killGrace)
 	defer cancel()
-	return awaitGone(last, supervisor)
-}
-
-func awaitGone(ctx context.Context, id devnet.Identity) error {
-	tick := time.NewTicker(pollPeriod)
-	defer tick.Stop()
-	for devnet.Alive(id) {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("process %s has not ended: %w", id, ctx.Err())
-		case <-tick.C:
-		}
-	}
-	return nil
+	return devnet.AwaitGone(last, supervisor)
 }

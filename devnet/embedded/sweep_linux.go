@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/jepgo/jepgo/devnet"
 )
@@ -26,46 +24,16 @@ func Sweep(ctx context.Context, root string) ([]Orphan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("devnet: %w", err)
 	}
-	dirs, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		return nil, fmt.Errorf("processes: %w", err)
-	}
-	var orphans []Orphan
-	var errs []error
-	for _, dir := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			continue
-		}
-		o, ok := validatorAt(pid, root)
-		if !ok || supervised(o) {
-			continue
-		}
-		switch err := devnet.Signal(o.Process, syscall.SIGKILL); {
-		case errors.Is(err, os.ErrProcessDone):
-			continue
-		case err != nil:
-			errs = append(errs, err)
-			continue
-		}
-		orphans = append(orphans, o)
-	}
-	for _, o := range orphans {
-		errs = append(errs, awaitGone(ctx, o.Process))
-	}
-	return orphans, errors.Join(errs...)
+	return devnet.Sweep(ctx, func(id devnet.Identity) (Orphan, bool) {
+		o, ok := validatorOf(id, root)
+		return o, ok && !supervised(o)
+	})
 }
 
-// validatorAt says whether the process with that pid is a validator of a network
-// at or below root.
-func validatorAt(pid int, root string) (Orphan, bool) {
-	// Identity first: if the pid changes hands before the next look, the signal
-	// will miss.
-	id, err := devnet.Lookup(pid)
-	if err != nil || !devnet.Alive(id) {
-		return Orphan{}, false
-	}
-	cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+// validatorOf says whether the process is a validator of a network at or below
+// root.
+func validatorOf(id devnet.Identity, root string) (Orphan, bool) {
+	cmdline, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", id.PID))
 	if err != nil {
 		return Orphan{}, false
 	}

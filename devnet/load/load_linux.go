@@ -114,14 +114,8 @@ func EndOne(ctx context.Context, id devnet.Identity) error {
 	if err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("load helper: %w", err)
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for devnet.Alive(id) {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return fmt.Errorf("load helper %s: still runs after SIGKILL: %w", id, context.Cause(ctx))
-		}
+	if err := devnet.AwaitGone(ctx, id); err != nil {
+		return fmt.Errorf("load helper: %w", err)
 	}
 	return nil
 }
@@ -153,22 +147,13 @@ func Leftovers() ([]devnet.Identity, error) {
 
 // find looks through all processes for helpers with such a mark.
 func find(ours func(mark string) bool) ([]devnet.Identity, error) {
-	dirs, err := filepath.Glob("/proc/[0-9]*")
+	living, err := devnet.Living()
 	if err != nil {
 		return nil, err
 	}
 	var found []devnet.Identity
-	for _, dir := range dirs {
-		pid, err := strconv.Atoi(filepath.Base(dir))
-		if err != nil {
-			continue
-		}
-		// Identity first: if the pid changes hands, the signal will miss.
-		id, err := devnet.Lookup(pid)
-		if err != nil || !devnet.Alive(id) {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+	for _, id := range living {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", id.PID))
 		if err != nil {
 			continue
 		}

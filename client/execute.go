@@ -49,42 +49,56 @@ func (c *Client) Execute(ctx context.Context, from *Account, fees Fees, do Actio
 	if err != nil {
 		return Result{Outcome: Outcome{history.Fail, Refused, oneLine(err.Error())}}
 	}
-	r := c.settle(ctx, from, tx)
-	r.Tx, r.From, r.Nonce = tx.Hash, tx.From, tx.Nonce
+	r := c.settle(ctx, tx, nil)
+	if r.Type != history.Fail || r.Receipt != nil {
+		from.nonce++
+	}
 	return r
 }
 
-// settle sends a transaction until it is known what became of it.
-func (c *Client) settle(ctx context.Context, from *Account, tx Tx) Result {
+// settle sends a transaction until it is known what became of it. rival, unless
+// nil, asks for a receipt of another one with the same nonce.
+func (c *Client) settle(ctx context.Context, tx Tx, rival func() *Receipt) Result {
 	arrives, stop := c.receipts.await(tx.Hash)
 	defer stop()
 
+	r := Result{Tx: tx.Hash, From: tx.From, Nonce: tx.Nonce}
 	var doubt Outcome // the last attempt, unless the node took one
 	accepted := false
 	send := time.NewTimer(0)
 	defer send.Stop()
+	var look <-chan time.Time
+	if rival != nil {
+		tick := time.NewTicker(slotPoll)
+		defer tick.Stop()
+		look = tick.C
+	}
 	for attempt := 1; ; {
 		select {
-		case r := <-arrives:
-			from.nonce++
-			out := Result{Outcome: Outcome{Type: history.OK}, Receipt: r}
-			if !r.OK {
-				out.Outcome = Outcome{history.Fail, Reverted, fmt.Sprintf("reverted in block %d", r.Number)}
+		case r.Receipt = <-arrives:
+			r.Outcome = Outcome{Type: history.OK}
+			if !r.Receipt.OK {
+				r.Outcome = Outcome{history.Fail, Reverted, fmt.Sprintf("reverted in block %d", r.Receipt.Number)}
 			}
-			return out
+			return r
+		case <-look:
+			if other := rival(); other != nil {
+				r.Outcome = Outcome{history.Info, Replaced, fmt.Sprintf("%s is in block %d", other.Tx, other.Number)}
+				return r
+			}
 		case <-ctx.Done():
-			from.nonce++
+			r.Outcome = c.inDoubt(ctx, accepted, doubt)
 			if attempt == 1 { // the deadline had passed before anything was sent
-				from.nonce--
-				return Result{Outcome: Outcome{history.Fail, Refused, "not sent: " + ctx.Err().Error()}}
+				r.Outcome = Outcome{history.Fail, Refused, "not sent: " + ctx.Err().Error()}
 			}
-			return Result{Outcome: c.inDoubt(ctx, accepted, doubt)}
+			return r
 		case <-send.C:
 			try, cancel := context.WithTimeout(ctx, sendPatience)
 			o := SubmitOutcome(c.SendRaw(try, tx))
 			cancel()
 			if o.Type == history.Fail && attempt == 1 {
-				return Result{Outcome: o}
+				r.Outcome = o
+				return r
 			}
 			if o.Type == history.OK {
 				accepted = true

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -80,6 +79,8 @@ func (s *Slot) Close() int {
 // Use counts the nonce as used up. It is for the goroutine of the account.
 func (s *Slot) Use() { s.owner.nonce = s.from.nonce + 1 }
 
+// settle ends the signing when r, the receipt of one of the slot's transactions, is
+// not nil.
 func (s *Slot) settle(r *Receipt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,58 +103,13 @@ func (c *Client) Compete(ctx context.Context, s *Slot, fees Fees, percent int64,
 	if err != nil {
 		return Result{Outcome: Outcome{history.Fail, Refused, oneLine(err.Error())}}
 	}
-	r := c.compete(ctx, s, tx)
-	r.Tx, r.From, r.Nonce = tx.Hash, tx.From, tx.Nonce
+	r := c.settle(ctx, tx, func() *Receipt { return c.rival(ctx, s, tx.Hash) })
+	s.settle(r.Receipt)
 	return r
 }
 
-func (c *Client) compete(ctx context.Context, s *Slot, tx Tx) Result {
-	arrives, stop := c.receipts.await(tx.Hash)
-	defer stop()
-	var doubt Outcome
-	accepted := false
-	send := time.NewTimer(0)
-	defer send.Stop()
-	look := time.NewTicker(slotPoll)
-	defer look.Stop()
-	for attempt := 1; ; {
-		select {
-		case r := <-arrives:
-			s.settle(r)
-			out := Result{Outcome: Outcome{Type: history.OK}, Receipt: r}
-			if !r.OK {
-				out.Outcome = Outcome{history.Fail, Reverted, fmt.Sprintf("reverted in block %d", r.Number)}
-			}
-			return out
-		case <-look.C:
-			if r := c.rival(ctx, s, tx.Hash); r != nil {
-				s.settle(r)
-				return Result{Outcome: Outcome{history.Info, Replaced, fmt.Sprintf("%s is in block %d", r.Tx, r.Number)}}
-			}
-		case <-ctx.Done():
-			if attempt == 1 {
-				return Result{Outcome: Outcome{history.Fail, Refused, "not sent: " + ctx.Err().Error()}}
-			}
-			return Result{Outcome: c.inDoubt(ctx, accepted, doubt)}
-		case <-send.C:
-			try, cancel := context.WithTimeout(ctx, sendPatience)
-			o := SubmitOutcome(c.SendRaw(try, tx))
-			cancel()
-			if o.Type == history.Fail && attempt == 1 {
-				return Result{Outcome: o}
-			}
-			if o.Type == history.OK {
-				accepted = true
-			} else {
-				doubt = o
-			}
-			attempt++
-			send.Reset(resendAfter)
-		}
-	}
-}
-
-// rival asks whether another transaction of the slot was included; nil for none.
+// rival asks whether another transaction of the slot was included, which settles
+// the slot; nil for none.
 func (c *Client) rival(ctx context.Context, s *Slot, own common.Hash) *Receipt {
 	ctx, cancel := context.WithTimeout(ctx, pollPatience)
 	defer cancel()
@@ -165,6 +121,7 @@ func (c *Client) rival(ctx context.Context, s *Slot, own common.Hash) *Receipt {
 	}
 	for _, a := range c.Receipts(ctx, others) {
 		if a.Err == nil && a.Value != nil {
+			s.settle(a.Value)
 			return a.Value
 		}
 	}

@@ -76,7 +76,7 @@ func (c *conn) reset() {
 // only one side learns of it at once.
 func (c *conn) breakOff(p *pump) {
 	for _, held := range []*pump{p, c.other(p)} {
-		if s := held.edge.state.Load().shape; s.SlowClose > 0 || s.HalfOpen {
+		if s := held.edge.state.Load().Shape; s.SlowClose > 0 || s.HalfOpen {
 			held.src.SetLinger(0)
 			held.src.Close()
 			return

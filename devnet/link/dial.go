@@ -28,7 +28,7 @@ func (p *Proxy) accept(ln net.Listener, e Edge, target string) {
 
 // serve carries one connection from its accept to its end.
 func (p *Proxy) serve(near *net.TCPConn, e Edge, target string) {
-	c := newConn(near, p.edges[e], p.edges[Edge{From: e.To, To: e.From}])
+	c := newConn(near, p.ways[e], p.ways[Edge{From: e.To, To: e.From}])
 	defer c.hangUp()
 	if !p.add(c) {
 		return

@@ -16,17 +16,7 @@ var _ Link = (*Direct)(nil)
 var errDirect = errors.New("nodes dial each other directly, so nothing can be done to their links")
 
 // NewDirect returns the edges between all pairs of nodes.
-func NewDirect(nodes []string) *Direct {
-	d := new(Direct)
-	for _, from := range nodes {
-		for _, to := range nodes {
-			if from != to {
-				d.edges = append(d.edges, Edge{From: from, To: to})
-			}
-		}
-	}
-	return d
-}
+func NewDirect(nodes []string) *Direct { return &Direct{pairs(nodes)} }
 
 // DirectFeatures is the empty list: not nil, which would be links out of reach.
 func DirectFeatures() []Support { return []Support{} }

@@ -9,6 +9,7 @@ import (
 
 // edge is one direction between two nodes, for all protocols.
 type edge struct {
+	proxy *Proxy
 	state atomic.Pointer[state]
 	seed  uint64
 	drawn atomic.Uint64 // units that met a shape so far
@@ -18,15 +19,80 @@ type edge struct {
 	corrupted, stalls, resets, heldEnds  atomic.Int64
 }
 
-func newEdge(e Edge, seed uint64) *edge {
+func newEdge(e Edge, seed uint64, p *Proxy) *edge {
 	h := fnv.New64a()
 	h.Write([]byte(e.From + "\x00" + e.To))
-	made := &edge{seed: mix(seed ^ mix(h.Sum64()))}
+	made := &edge{proxy: p, seed: mix(seed ^ mix(h.Sum64()))}
 	made.state.Store(&state{gone: make(chan struct{})})
 	return made
 }
 
-func (e *edge) cut() bool { return e.state.Load().cut }
+// State returns what the edge is asked to do.
+func (e *edge) State() State { return e.state.Load().State }
+
+func (e *edge) cut() bool { return e.State().Cut }
+
+// Change replaces what the edge is asked to do. No byte is handed over on a cut
+// edge after it has returned: a write under way, even to a receiver that has
+// stopped reading, is broken off. A heal closes the connections that lost something
+// on the edge, also those of dials that led nowhere. What an earlier shape holds
+// keeps its time, unless the new one holds nothing.
+func (e *edge) Change(f func(*State)) error {
+	e.proxy.mu.Lock()
+	defer e.proxy.mu.Unlock()
+	was := e.State()
+	is := *e.state.Load()
+	f(&is.State)
+	if is.State == was {
+		return nil
+	}
+	if is.Shape.Rate != was.Shape.Rate {
+		is.line = newLine(is.Shape.Rate)
+	}
+	e.become(is)
+	if is.Cut == was.Cut {
+		return nil
+	}
+	for c := range e.proxy.conns {
+		for _, pump := range c.pumps() {
+			switch {
+			case pump.edge != e:
+			case is.Cut:
+				// A pump looks at the state with its lock held and keeps it while it
+				// writes: who holds each lock once has outlasted every write that saw
+				// the old state.
+				pump.interrupt()
+			case pump.lost.Load():
+				c.hangUp()
+			}
+		}
+	}
+	return nil
+}
+
+// Reset breaks the open connections between the two nodes.
+func (e *edge) Reset() (int, error) {
+	e.proxy.mu.Lock()
+	defer e.proxy.mu.Unlock()
+	n := 0
+	for c := range e.proxy.conns {
+		if c.far == nil || c.broken || c.isDone() {
+			continue
+		}
+		switch e {
+		case c.there.edge:
+			c.breakOff(c.there)
+		case c.back.edge:
+			c.breakOff(c.back)
+		default:
+			continue
+		}
+		c.broken = true
+		n++
+	}
+	e.resets.Add(int64(n))
+	return n, nil
+}
 
 // become replaces the state and wakes what waits under the old one. Calls are
 // serialised by Proxy.mu.
@@ -41,7 +107,8 @@ func (e *edge) become(s state) {
 	close(e.state.Swap(&s).gone)
 }
 
-func (e *edge) counters() Counters {
+// Counters returns what has happened on the edge.
+func (e *edge) Counters() Counters {
 	return Counters{
 		Bytes:        e.bytes.Load(),
 		Dropped:      e.dropped.Load(),
@@ -74,30 +141,29 @@ func (e *edge) left(u unit, began, now time.Time) {
 // state is how an edge behaves now. It is never changed, only replaced, so that
 // the forwarding loop reads it without a lock.
 type state struct {
-	cut   bool
-	shape Shape
-	line  *line // of the shape's rate, nil without one
+	State
+	line *line // of the shape's rate, nil without one
 	// let and letEnds say how often what was held, bytes and ends of connections,
 	// has been let go: a later shape must not hold it again.
 	let, letEnds int
 	gone         chan struct{} // closed when another state has taken its place
 }
 
-func (s *state) shaped() bool { return s.shape != Shape{} }
+func (s *state) shaped() bool { return s.Shape != Shape{} }
 
 // holds reports whether bytes may have to wait.
 func (s *state) holds() bool {
-	return s.shape.Delay > 0 || s.shape.Rate > 0 || s.shape.Stall > 0
+	return s.Shape.Delay > 0 || s.Shape.Rate > 0 || s.Shape.Stall > 0
 }
 
 // holdsEnds reports whether the end of a connection may have to wait.
 func (s *state) holdsEnds() bool {
-	return s.holds() || s.shape.SlowClose > 0 || s.shape.HalfOpen
+	return s.holds() || s.Shape.SlowClose > 0 || s.Shape.HalfOpen
 }
 
 // delay draws how long a unit is under way.
 func (s *state) delay(d draws) time.Duration {
-	return s.shape.Delay + time.Duration((2*d.of(drawJitter)-1)*float64(s.shape.Jitter))
+	return s.Shape.Delay + time.Duration((2*d.of(drawJitter)-1)*float64(s.Shape.Jitter))
 }
 
 func later(a, b time.Time) time.Time {
@@ -117,11 +183,11 @@ const (
 
 // unitSize is the most bytes of a unit of n.
 func (s *state) unitSize(n int) int {
-	if s.shape.Rate > 0 {
-		n = min(n, max(int(min(s.shape.Rate, 1<<30))/perSecond, leastUnit))
+	if s.Shape.Rate > 0 {
+		n = min(n, max(int(min(s.Shape.Rate, 1<<30))/perSecond, leastUnit))
 	}
-	if s.shape.Slice > 0 {
-		n = min(n, s.shape.Slice)
+	if s.Shape.Slice > 0 {
+		n = min(n, s.Shape.Slice)
 	}
 	return n
 }

@@ -1,7 +1,7 @@
 // Package link is the network between the nodes, seen as directed edges that can
 // be cut, shaped and healed, with counters that prove it. Proxy is the mechanism
 // that needs no privileges: TCP proxies in this process. The packages below it
-// hold the others.
+// hold the others, and Mesh what all have in common.
 //
 // Guarantees: Cut and Heal are in force when they return; every byte is counted
 // either as delivered or as dropped, except those of a connection that breaks or

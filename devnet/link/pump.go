@@ -32,7 +32,7 @@ type pump struct {
 	room chan struct{} // says that a held unit has left
 
 	// mu is held from the look at the edge's state to the end of what follows
-	// from it: see Proxy.Cut. It guards what follows.
+	// from it: see edge.Change. It guards what follows.
 	mu       sync.Mutex
 	queue    []unit // held, in the order in which they came; all due in that order
 	queued   int    // their bytes
@@ -96,7 +96,7 @@ func (p *pump) forward(c *conn, b []byte) (took int, held bool, err error) {
 	p.edge.units.Add(1)
 	s := p.edge.state.Load()
 	switch {
-	case s.cut || p.lost.Load():
+	case s.Cut || p.lost.Load():
 		if !p.lose(len(b)) {
 			c.hangUp()
 		}
@@ -128,10 +128,10 @@ func (p *pump) shape(s *state, b []byte, now time.Time) (due time.Time, reset bo
 		return now, false
 	}
 	d := p.edge.draw()
-	if d.of(drawReset) < s.shape.Reset {
+	if d.of(drawReset) < s.Shape.Reset {
 		return now, true
 	}
-	if d.of(drawCorrupt) < s.shape.CorruptVisible {
+	if d.of(drawCorrupt) < s.Shape.CorruptVisible {
 		bit := int(d.of(drawBit) * float64(8*len(b)))
 		b[bit/8] ^= 1 << (bit % 8)
 		p.edge.corrupted.Add(1)
@@ -141,8 +141,8 @@ func (p *pump) shape(s *state, b []byte, now time.Time) (due time.Time, reset bo
 		due = s.line.send(len(b), now)
 	}
 	due = due.Add(s.delay(d))
-	if d.of(drawStall) < s.shape.Stall {
-		due = later(due, now.Add(s.shape.StallTime))
+	if d.of(drawStall) < s.Shape.Stall {
+		due = later(due, now.Add(s.Shape.StallTime))
 		p.edge.stalls.Add(1)
 	}
 	return due, false
@@ -188,18 +188,18 @@ func (p *pump) end(c *conn, err error) bool {
 	switch {
 	case p.dst == nil:
 		c.hangUp()
-	case s.cut || p.lost.Load():
+	case s.Cut || p.lost.Load():
 		p.holdEnd()
 		if p.lose(0) {
 			return false
 		}
 		c.hangUp()
 	case len(p.queue) > 0 || s.holdsEnds():
-		if s.shape.SlowClose > 0 || s.shape.HalfOpen {
+		if s.Shape.SlowClose > 0 || s.Shape.HalfOpen {
 			p.holdEnd()
 		}
 		now := time.Now()
-		due := now.Add(s.shape.SlowClose)
+		due := now.Add(s.Shape.SlowClose)
 		if s.shaped() {
 			due = due.Add(s.delay(p.edge.draw()))
 		}

@@ -53,7 +53,7 @@ func (p *pump) next(c *conn) (s *state, wait time.Duration, end bool) {
 			return nil, 0, true
 		}
 		s = p.edge.state.Load()
-		if s.cut || p.lost.Load() {
+		if s.Cut || p.lost.Load() {
 			p.discard(c)
 			return nil, 0, true
 		}
@@ -82,7 +82,7 @@ func (u unit) wait(s *state, now time.Time) time.Duration {
 	switch {
 	case u.end == nil && u.let != s.let, u.end != nil && u.letEnds != s.letEnds:
 		return 0
-	case u.end != nil && s.shape.HalfOpen:
+	case u.end != nil && s.Shape.HalfOpen:
 		return forever
 	}
 	return u.due.Sub(now)
@@ -131,7 +131,7 @@ func (p *pump) awaitRoom(c *conn) {
 		p.mu.Unlock()
 		s := p.edge.state.Load()
 		over := s.line.backlog(time.Now()) - mostBacklog
-		if s.cut || !full && over <= 0 {
+		if s.Cut || !full && over <= 0 {
 			return
 		}
 		if full {

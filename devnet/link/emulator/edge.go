@@ -17,6 +17,7 @@ const (
 
 // edge is one direction between two nodes.
 type edge struct {
+	links    *Emulator
 	from, to *node
 	key      uint64 // of its draws
 	state    atomic.Pointer[edgeState]
@@ -36,9 +37,8 @@ type edge struct {
 // except for what is marked.
 type edgeState struct {
 	plain bool // neither cut nor shaped
-	cut   bool
-	shape link.Shape
-	bad   bool // of Burst; changed under the lock of the queue
+	link.State
+	bad bool // of Burst; changed under the lock of the queue
 }
 
 func newEdge(seed uint64, from, to *node) *edge {
@@ -54,11 +54,57 @@ func (ed *edge) ways() [2]*edge { return [2]*edge{ed.to.edges[ed.from.index], ed
 
 // holdsEnds reports whether the end of a connection is not news at once.
 func (ed *edge) holdsEnds() bool {
-	s := ed.state.Load().shape
+	s := ed.state.Load().Shape
 	return s.HalfOpen || s.SlowClose > 0
 }
 
-func (ed *edge) counters() link.Counters {
+// State returns what the edge is asked to do.
+func (ed *edge) State() link.State { return ed.state.Load().State }
+
+// Change replaces what the edge is asked to do, and returns when no frame is treated
+// by the old state any more. A cut loses also what the edge held back; after it TCP
+// sends again what it swallowed, so connections outlive it. Frames held back by an
+// earlier shape leave at the time that it gave them, or now, when the edge is to do
+// nothing any more.
+func (ed *edge) Change(f func(*link.State)) error {
+	q := ed.links.queue
+	q.mu.Lock()
+	old := ed.state.Load()
+	next := &edgeState{State: old.State}
+	f(&next.State)
+	next.plain = next.State == link.State{}
+	if next.State != old.State {
+		switch {
+		case next.Cut && !old.Cut:
+			q.take(ed, ed.swallow)
+		case next.plain:
+			q.take(ed, func(h held) { ed.leave(h, q.now()) })
+		}
+		ed.state.Store(next)
+	}
+	q.mu.Unlock()
+	ed.from.awaitPass()
+	return nil
+}
+
+// Reset breaks the connections between the two nodes, in both namespaces. An end
+// whose news the other direction's shape holds back stays: with SlowClose it gets
+// an RST later, with HalfOpen none. Where both do, ed.from is told.
+func (ed *edge) Reset() (int, error) {
+	var at []string
+	for _, news := range ed.ways() { // what the end at news.to would learn
+		if news.holdsEnds() && (news == ed || !ed.holdsEnds()) {
+			continue // the RST that the other end's kernel sends meets its fate there
+		}
+		at = append(at, news.to.name)
+	}
+	n, err := ed.links.Break(ed.from.name, ed.to.name, at...)
+	ed.resets.Add(int64(n))
+	return n, err
+}
+
+// Counters returns what has happened on the edge.
+func (ed *edge) Counters() link.Counters {
 	return link.Counters{
 		Bytes: ed.bytes.Load(), Dropped: ed.dropped.Load(),
 		Connections: ed.connections.Load(), RefusedDials: ed.refused.Load(),
@@ -83,7 +129,7 @@ func (ed *edge) carry(q *queue, frame []byte) {
 	switch st := ed.state.Load(); { // it may have changed before the lock was ours
 	case st.plain:
 		ed.deliver(frame)
-	case st.cut:
+	case st.Cut:
 		ed.swallow(held{frame: frame})
 	default:
 		ed.treat(q, st, draws(ed.key+number*step), frame)
@@ -123,7 +169,7 @@ func (ed *edge) leave(h held, now int64) {
 
 // treat does with a frame what a shape asks for.
 func (ed *edge) treat(q *queue, st *edgeState, d draws, frame []byte) {
-	s := st.shape
+	s := st.Shape
 	if s.Burst != (link.Burst{}) {
 		if st.bad {
 			st.bad = d.share(drawBurst) >= s.Burst.Leave

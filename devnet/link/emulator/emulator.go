@@ -40,10 +40,9 @@ type Options struct {
 // Emulator is a Link that moves frames between network namespaces.
 type Emulator struct {
 	*inside
+	*mesh
 	names []string
 	nodes map[string]*node
-	order []link.Edge
-	edges map[link.Edge]*edge
 	queue *queue
 	wg    sync.WaitGroup
 
@@ -54,6 +53,9 @@ type Emulator struct {
 // inside holds what reaches into the namespaces.
 type inside = netns.Inside
 
+// mesh holds the edges.
+type mesh = link.Mesh[*edge]
+
 var _ link.Link = (*Emulator)(nil)
 
 // New makes the namespaces and joins them, nothing cut. Its errors are those of
@@ -63,27 +65,16 @@ func New(opts Options) (*Emulator, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Emulator{
-		inside: in,
-		names:  slices.Clone(opts.Nodes),
-		nodes:  make(map[string]*node),
-		edges:  make(map[link.Edge]*edge),
-	}
+	e := &Emulator{inside: in, names: slices.Clone(opts.Nodes), nodes: make(map[string]*node)}
 	for i, name := range e.names {
-		e.nodes[name] = &node{name: name, index: i, addr: in.Addr(name)}
+		e.nodes[name] = &node{name: name, index: i, addr: in.Addr(name), edges: make([]*edge, len(e.names))}
 	}
-	for _, from := range e.names {
-		for _, to := range e.names {
-			var ed *edge
-			if from != to {
-				key := link.Edge{From: from, To: to}
-				ed = newEdge(opts.Seed, e.nodes[from], e.nodes[to])
-				e.order = append(e.order, key)
-				e.edges[key] = ed
-			}
-			e.nodes[from].edges = append(e.nodes[from].edges, ed)
-		}
-	}
+	e.mesh = link.NewMesh(e.names, Features, func(at link.Edge) *edge {
+		ed := newEdge(opts.Seed, e.nodes[at.From], e.nodes[at.To])
+		ed.links = e
+		ed.from.edges[ed.to.index] = ed
+		return ed
+	})
 	if err := e.start(); err != nil {
 		e.Close()
 		return nil, err
@@ -155,124 +146,6 @@ func (e *Emulator) close() error {
 	}
 	return errors.Join(errs...)
 }
-
-// Edges lists every ordered pair of nodes, in the order of the nodes.
-func (e *Emulator) Edges() []link.Edge { return slices.Clone(e.order) }
-
-// IsCut reports whether the edge is cut now; false for an unknown edge.
-func (e *Emulator) IsCut(edge link.Edge) bool {
-	ed := e.edges[edge]
-	return ed != nil && ed.state.Load().cut
-}
-
-// Shaped returns the present shape of the edge; zero for an unknown edge.
-func (e *Emulator) Shaped(edge link.Edge) link.Shape {
-	ed := e.edges[edge]
-	if ed == nil {
-		return link.Shape{}
-	}
-	return ed.state.Load().shape
-}
-
-// Counters returns the evidence for one edge; all zero for an unknown edge.
-func (e *Emulator) Counters(edge link.Edge) link.Counters {
-	ed := e.edges[edge]
-	if ed == nil {
-		return link.Counters{}
-	}
-	return ed.counters()
-}
-
-// Cut loses every frame of the edge from now on, and those that it held back.
-func (e *Emulator) Cut(edge link.Edge) error {
-	return e.change(edge, func(ed *edgeState) { ed.cut = true })
-}
-
-// Heal lets the edge carry frames again. TCP sends again what the cut swallowed,
-// so connections outlive it.
-func (e *Emulator) Heal(edge link.Edge) error {
-	return e.change(edge, func(ed *edgeState) { ed.cut = false })
-}
-
-// Shape replaces the shape of the edge. Frames held back by an earlier one leave
-// at the time that it gave them, or now, when the new shape is zero.
-func (e *Emulator) Shape(edge link.Edge, shape link.Shape) error {
-	if _, err := e.find(edge); err != nil {
-		return err
-	}
-	if err := shape.Check(e.Features()); err != nil {
-		return err
-	}
-	return e.change(edge, func(ed *edgeState) { ed.shape = shape })
-}
-
-// change gives the edge another state, and returns when no frame is treated by
-// the old one any more.
-func (e *Emulator) change(edge link.Edge, f func(*edgeState)) error {
-	ed, err := e.find(edge)
-	if err != nil {
-		return err
-	}
-	e.queue.mu.Lock()
-	old := ed.state.Load()
-	next := &edgeState{cut: old.cut, shape: old.shape}
-	f(next)
-	next.plain = !next.cut && next.shape == link.Shape{}
-	if next.cut != old.cut || next.shape != old.shape {
-		switch {
-		case next.cut && !old.cut:
-			e.queue.take(ed, ed.swallow)
-		case next.plain:
-			e.queue.take(ed, func(h held) { ed.leave(h, e.queue.now()) })
-		}
-		ed.state.Store(next)
-	}
-	e.queue.mu.Unlock()
-	ed.from.awaitPass()
-	return nil
-}
-
-// Reset breaks the connections between the two nodes, in both namespaces. An end
-// whose news the other direction's shape holds back stays: with SlowClose it gets
-// an RST later, with HalfOpen none. Where both do, edge.From is told.
-func (e *Emulator) Reset(edge link.Edge) (int, error) {
-	there, err := e.find(edge)
-	if err != nil {
-		return 0, err
-	}
-	ways := there.ways()
-	broken := make(map[netns.Connection]struct{})
-	for _, news := range ways { // what the end at news.to would learn
-		if news.holdsEnds() && (news == there || !there.holdsEnds()) {
-			continue // the RST that the other end's kernel sends meets its fate there
-		}
-		conns, err := news.to.room.Destroy(news.to.addr, news.from.addr)
-		if err != nil {
-			return len(broken), fmt.Errorf("reset %s: %w", edge, err)
-		}
-		for _, c := range conns {
-			if news == there {
-				c = netns.Connection{Local: c.Remote, Remote: c.Local}
-			}
-			if _, again := broken[c]; !again {
-				broken[c] = struct{}{}
-				there.resets.Add(1)
-			}
-		}
-	}
-	return len(broken), nil
-}
-
-func (e *Emulator) find(edge link.Edge) (*edge, error) {
-	ed := e.edges[edge]
-	if ed == nil {
-		return nil, fmt.Errorf("edge %q: no such link, expected two different nodes of %q", edge, e.names)
-	}
-	return ed, nil
-}
-
-// Features of the emulator.
-func (e *Emulator) Features() []link.Support { return Features() }
 
 // Features lists what an Emulator can do and what that means in one.
 func Features() []link.Support {

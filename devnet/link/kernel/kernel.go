@@ -47,10 +47,10 @@ type Options struct {
 // Links is a Link whose packets the kernel carries.
 type Links struct {
 	*inside
+	*mesh
 	names []string
 	nodes map[string]*node
-	order []link.Edge
-	edges map[link.Edge]*edge
+	edges []*edge
 	hub   *hub
 
 	once     sync.Once // of Close
@@ -62,23 +62,15 @@ var _ link.Link = (*Links)(nil)
 // inside holds what reaches into the namespaces.
 type inside = netns.Inside
 
+// mesh holds the edges.
+type mesh = link.Mesh[*edge]
+
 // node is one namespace.
 type node struct {
 	name  string
 	index int
 	addr  netip.Addr
 	room  *room
-}
-
-// edge is one direction between two nodes.
-type edge struct {
-	from, to *node
-
-	mu     sync.Mutex // guards what follows, and changes of the edge
-	cut    bool
-	shape  link.Shape
-	last   link.Counters // as read last
-	resets int64
 }
 
 // New makes the namespaces and joins them, nothing cut. Its errors are those of
@@ -88,24 +80,15 @@ func New(opts Options) (*Links, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Links{
-		inside: in,
-		names:  slices.Clone(opts.Nodes),
-		nodes:  make(map[string]*node),
-		edges:  make(map[link.Edge]*edge),
-	}
+	l := &Links{inside: in, names: slices.Clone(opts.Nodes), nodes: make(map[string]*node)}
 	for i, name := range l.names {
 		l.nodes[name] = &node{name: name, index: i, addr: in.Addr(name)}
 	}
-	for _, from := range l.names {
-		for _, to := range l.names {
-			if from != to {
-				e := link.Edge{From: from, To: to}
-				l.order = append(l.order, e)
-				l.edges[e] = &edge{from: l.nodes[from], to: l.nodes[to]}
-			}
-		}
-	}
+	l.mesh = link.NewMesh(l.names, Features, func(at link.Edge) *edge {
+		ed := &edge{links: l, from: l.nodes[at.From], to: l.nodes[at.To]}
+		l.edges = append(l.edges, ed)
+		return ed
+	})
 	if err := l.start(); err != nil {
 		l.Close()
 		return nil, err
@@ -146,9 +129,9 @@ func (l *Links) Close() error {
 }
 
 func (l *Links) close() error {
-	for _, e := range l.order {
-		if l.edges[e].to.room != nil && l.edges[e].from.room != nil {
-			l.Counters(e) // the last time that they can be read
+	for _, ed := range l.edges {
+		if ed.to.room != nil && ed.from.room != nil {
+			ed.Counters() // the last time that they can be read
 		}
 	}
 	l.Shut()
@@ -165,130 +148,6 @@ func (l *Links) close() error {
 		errs = append(errs, l.hub.close())
 	}
 	return errors.Join(errs...)
-}
-
-// Edges lists every ordered pair of nodes, in the order of the nodes.
-func (l *Links) Edges() []link.Edge { return slices.Clone(l.order) }
-
-// IsCut reports whether the edge is cut now; false for an unknown edge.
-func (l *Links) IsCut(e link.Edge) bool {
-	ed := l.edges[e]
-	if ed == nil {
-		return false
-	}
-	ed.mu.Lock()
-	defer ed.mu.Unlock()
-	return ed.cut
-}
-
-// Shaped returns the present shape of the edge; zero for an unknown edge.
-func (l *Links) Shaped(e link.Edge) link.Shape {
-	ed := l.edges[e]
-	if ed == nil {
-		return link.Shape{}
-	}
-	ed.mu.Lock()
-	defer ed.mu.Unlock()
-	return ed.shape
-}
-
-// Counters returns the evidence for one edge, as the kernel counts it; all zero for
-// an unknown edge, and what was read last after Close. Held is how often a
-// packet found the line of a rate busy, and at most how many there were; for how long
-// they waited the kernel does not say. A SYN that is sent again counts again.
-func (l *Links) Counters(e link.Edge) link.Counters {
-	ed := l.edges[e]
-	if ed == nil {
-		return link.Counters{}
-	}
-	ed.mu.Lock()
-	defer ed.mu.Unlock()
-	if c, err := read(ed); err == nil {
-		ed.last = c
-	}
-	c := ed.last
-	c.Resets = ed.resets
-	return c
-}
-
-// Cut loses every packet of the edge from now on.
-func (l *Links) Cut(e link.Edge) error {
-	return l.change(e, func(ed *edge) { ed.cut = true })
-}
-
-// Heal lets the edge carry packets again. TCP sends again what the cut swallowed,
-// so connections outlive it.
-func (l *Links) Heal(e link.Edge) error {
-	return l.change(e, func(ed *edge) { ed.cut = false })
-}
-
-// Shape replaces the shape of the edge. What a rate held back leaves when the rate
-// is taken away; what has not left after a second is lost.
-func (l *Links) Shape(e link.Edge, shape link.Shape) error {
-	if _, err := l.find(e); err != nil {
-		return err
-	}
-	if err := shape.Check(l.Features()); err != nil {
-		return err
-	}
-	return l.change(e, func(ed *edge) { ed.shape = shape })
-}
-
-// change gives the edge another state; after an error it has the one that it had,
-// as far as the kernel lets it.
-func (l *Links) change(e link.Edge, f func(*edge)) error {
-	ed, err := l.find(e)
-	if err != nil {
-		return err
-	}
-	if err := ed.change(f); err != nil {
-		return fmt.Errorf("link %s: %w", e, err)
-	}
-	settle() // also where nothing changed: who did may not have returned yet
-	return nil
-}
-
-func (ed *edge) change(f func(*edge)) error {
-	ed.mu.Lock()
-	defer ed.mu.Unlock()
-	was, cut := ed.shape, ed.cut
-	f(ed)
-	if ed.shape == was && ed.cut == cut {
-		return nil
-	}
-	if err := enforce(ed, was.Rate); err != nil {
-		rate := ed.shape.Rate
-		ed.shape, ed.cut = was, cut
-		return errors.Join(err, enforce(ed, rate))
-	}
-	return nil
-}
-
-// Reset breaks the connections between the two nodes, in both namespaces.
-func (l *Links) Reset(e link.Edge) (int, error) {
-	ed, err := l.find(e)
-	if err != nil {
-		return 0, err
-	}
-	ed.mu.Lock()
-	defer ed.mu.Unlock()
-	broken := make(map[netns.Connection]struct{})
-	for _, end := range [2][2]*node{{ed.from, ed.to}, {ed.to, ed.from}} {
-		conns, err := end[0].room.Destroy(end[0].addr, end[1].addr)
-		if err != nil {
-			return len(broken), fmt.Errorf("reset %s: %w", e, err)
-		}
-		for _, c := range conns {
-			if end[0] == ed.to {
-				c = netns.Connection{Local: c.Remote, Remote: c.Local}
-			}
-			if _, again := broken[c]; !again {
-				broken[c] = struct{}{}
-				ed.resets++
-			}
-		}
-	}
-	return len(broken), nil
 }
 
 // logged returns what is to be done with a segment to a node that its rules chose
@@ -315,17 +174,6 @@ func (l *Links) logged(to *node) func(netns.Connection) {
 		}
 	}
 }
-
-func (l *Links) find(e link.Edge) (*edge, error) {
-	ed := l.edges[e]
-	if ed == nil {
-		return nil, fmt.Errorf("edge %q: no such link, expected two different nodes of %q", e, l.names)
-	}
-	return ed, nil
-}
-
-// Features of the links.
-func (l *Links) Features() []link.Support { return Features() }
 
 // Features lists what Links can do and what that means in them.
 func Features() []link.Support {

@@ -169,12 +169,12 @@ func (r *room) drop() error {
 
 // enforce has the kernel do what the edge is to do; was is the rate that it has now.
 func enforce(ed *edge, was int64) error {
-	if ed.shape.Rate != was {
-		if err := ed.from.room.line.set(ed.to.index, ed.to.addr, ed.shape.Rate); err != nil {
+	if ed.state.Shape.Rate != was {
+		if err := ed.from.room.line.set(ed.to.index, ed.to.addr, ed.state.Shape.Rate); err != nil {
 			return err
 		}
 	}
-	return ed.to.room.table.set(ed.from.index, rules{cut: ed.cut, loss: ed.shape.Loss, reset: ed.shape.Reset})
+	return ed.to.room.table.set(ed.from.index, rules{cut: ed.state.Cut, loss: ed.state.Shape.Loss, reset: ed.state.Shape.Reset})
 }
 
 // settle returns when no packet is under way any more that met the rules of before.

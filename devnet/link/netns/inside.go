@@ -72,6 +72,29 @@ func (in *Inside) Dial(ctx context.Context, node, addr string) (net.Conn, error)
 	return conn, nil
 }
 
+// Break breaks the connections between two nodes, in the namespaces of those that
+// are listed in at, and returns how many there were.
+func (in *Inside) Break(from, to string, at ...string) (int, error) {
+	broken := make(map[Connection]struct{}) // as from sees them
+	for _, node := range at {
+		here, there := in.places[from], in.places[to]
+		if node == to {
+			here, there = there, here
+		}
+		conns, err := here.room.Destroy(here.addr, there.addr)
+		if err != nil {
+			return len(broken), err
+		}
+		for _, c := range conns {
+			if node == to {
+				c = Connection{Local: c.Remote, Remote: c.Local}
+			}
+			broken[c] = struct{}{}
+		}
+	}
+	return len(broken), nil
+}
+
 func (in *Inside) target(node, addr string) (*place, netip.AddrPort, error) {
 	n, err := in.place(node)
 	if err != nil {

@@ -171,8 +171,8 @@ var slow = flag.Bool("slow", false, "also run the limits that take many seconds 
 type endless byte
 
 func (e endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = byte(e)
+	for n := copy(p, []byte{byte(e)}); n < len(p); {
+		n += copy(p[n:], p[:n])
 	}
 	return len(p), nil
 }

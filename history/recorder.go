@@ -34,6 +34,7 @@ var errClosed = errors.New("history is closed")
 type Recorder struct {
 	file  journal
 	start time.Time
+	most  int // mostSize, or less for tests
 
 	mu      sync.Mutex
 	room    sync.Cond // a buffer was taken to be written, or recording is over
@@ -91,6 +92,7 @@ func newRecorder(file journal) *Recorder {
 	r := &Recorder{
 		file:   file,
 		start:  time.Now(),
+		most:   mostSize,
 		full:   make(chan struct{}, 1),
 		failed: make(chan struct{}),
 		quit:   make(chan struct{}),
@@ -113,7 +115,7 @@ func (r *Recorder) Now() int64 { return int64(time.Since(r.start)) }
 func (r *Recorder) Record(op Op) (Op, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.buf) >= mostSize && r.err == nil && !r.closed {
+	for len(r.buf) >= r.most && r.err == nil && !r.closed {
 		r.room.Wait()
 	}
 	switch {

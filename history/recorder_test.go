@@ -229,11 +229,15 @@ func TestRecorderBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &memory{hold: make(chan struct{})}
 		r := newRecorder(file)
-		op := Op{Type: Info, Value: Text(strings.Repeat("x", 1<<20))}
+		if r.most != 64<<20 {
+			t.Errorf("%d bytes may wait for the disk, want 64 MiB", r.most)
+		}
+		r.most = 1 << 20
+		op := Op{Type: Info, Value: Text(strings.Repeat("x", 16<<10))}
 		recorded := 0
 		done := make(chan error)
 		go func() {
-			for range 80 {
+			for range 200 {
 				if _, err := r.Record(op); err != nil {
 					done <- err
 					return
@@ -248,7 +252,7 @@ func TestRecorderBounds(t *testing.T) {
 		r.mu.Lock()
 		waiting, sofar := len(r.buf), recorded
 		r.mu.Unlock()
-		if waiting < mostSize || waiting > mostSize+2<<20 || sofar >= 80 {
+		if waiting < r.most || waiting > r.most+32<<10 || sofar >= 200 {
 			t.Errorf("%d bytes wait for the disk and %d ops were recorded", waiting, sofar)
 		}
 		close(file.hold)
@@ -258,7 +262,7 @@ func TestRecorderBounds(t *testing.T) {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
-		if written, synced := file.ops(); written != 80 || synced != 80 || !file.closed {
+		if written, synced := file.ops(); written != 200 || synced != 200 || !file.closed {
 			t.Errorf("%d ops written, %d synced, closed: %t", written, synced, file.closed)
 		}
 	})
@@ -309,9 +313,10 @@ func TestRecorderFailureWakes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &memory{hold: make(chan struct{}), writes: syscall.EIO}
 		r := newRecorder(file)
+		r.most = 1 << 20
 		done := make(chan error)
 		go func() {
-			op := Op{Value: Text(strings.Repeat("x", 1<<20))}
+			op := Op{Value: Text(strings.Repeat("x", 16<<10))}
 			for {
 				if _, err := r.Record(op); err != nil {
 					done <- err

@@ -129,7 +129,7 @@ func nodeMain() {
 		case "tick": // some processor time, all the time
 			go func() {
 				for {
-					for began := time.Now(); time.Since(began) < 3*time.Millisecond; {
+					for began := time.Now(); time.Since(began) < time.Millisecond; {
 					}
 					time.Sleep(10 * time.Millisecond)
 				}
@@ -145,15 +145,23 @@ func nodeMain() {
 	os.Stdin.Read(make([]byte, 1))
 }
 
-// grow takes 1 MiB every 10 ms, and frees what is beyond 64 MiB.
+// grow takes 64 KiB every 10 ms, and gives back what is beyond 4 MiB. They are new
+// pages each time: what was touched before a control group was entered is not
+// counted there, so that a process that uses its own again needs nothing.
 func grow() {
 	var kept [64][]byte
-	for n := 0; ; n++ {
-		b := make([]byte, 1<<20)
+	for n := 0; ; n = (n + 1) % len(kept) {
+		if kept[n] != nil {
+			syscall.Munmap(kept[n])
+		}
+		b, err := syscall.Mmap(-1, 0, 64<<10, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+		if err != nil {
+			panic(err)
+		}
 		for i := 0; i < len(b); i += 4096 {
 			b[i] = 1
 		}
-		kept[n%len(kept)] = b
+		kept[n] = b
 		time.Sleep(10 * time.Millisecond)
 	}
 }

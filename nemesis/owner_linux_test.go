@@ -295,12 +295,16 @@ func TestHealAfterOwnerKilled(t *testing.T) {
 				}
 				victim, owner := standStill(t, args)
 
-				var alive *OwnerError
-				if _, err := Heal(t.Context(), dir); !errors.As(err, &alive) || alive.Owner.PID != owner.Process.Pid {
-					t.Fatalf("heal beside a living owner: %v", err)
-				}
-				if !strings.Contains(alive.Error(), fmt.Sprintf("pid %d", owner.Process.Pid)) {
-					t.Errorf("error does not name the owner: %v", alive)
+				// Heal takes its time to be sure of an owner, and refuses whatever is on
+				// the ledger: one step for a fault shows that it harms nothing.
+				if c.fault == "pause:all" || step == "after probe" {
+					var alive *OwnerError
+					if _, err := Heal(t.Context(), dir); !errors.As(err, &alive) || alive.Owner.PID != owner.Process.Pid {
+						t.Fatalf("heal beside a living owner: %v", err)
+					}
+					if !strings.Contains(alive.Error(), fmt.Sprintf("pid %d", owner.Process.Pid)) {
+						t.Errorf("error does not name the owner: %v", alive)
+					}
 				}
 				inForce := step == "after apply" || step == "after probe"
 				if c.fault == "pause:all" && inForce {

@@ -37,26 +37,53 @@ const always = math.MaxInt64
 
 // faults lists the faults of the history, once it has passed.
 func (r *Reader) faults() []fault {
-	t := &r.trouble
-	t.paired.Do(func() {
-		for _, f := range checker.Faults(&history.History{Ops: t.nemesis}) {
-			one := fault{
-				kind: strings.TrimPrefix(f.Name, "start-"), targets: f.Targets,
-				op: t.nemesisAt[f.Request], from: t.nemesis[f.Request].Time, to: always,
-			}
-			if f.Undone >= 0 && t.nemesis[f.Undone].Error.IsNil() {
-				one.to = t.nemesis[f.Undone].Time
-			}
-			t.pairs = append(t.pairs, one)
+	r.paired.Do(func() { r.pairs = r.pairsSoFar() })
+	return r.pairs
+}
+
+// pairsSoFar lists those that have passed.
+func (t *trouble) pairsSoFar() (list []fault) {
+	for _, f := range checker.Faults(&history.History{Ops: t.nemesis}) {
+		one := fault{
+			kind: strings.TrimPrefix(f.Name, "start-"), targets: f.Targets,
+			op: t.nemesisAt[f.Request], from: t.nemesis[f.Request].Time, to: always,
 		}
-	})
-	return t.pairs
+		if f.Undone >= 0 && t.nemesis[f.Undone].Error.IsNil() {
+			one.to = t.nemesis[f.Undone].Time
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // hits reports whether the fault was in force on the node at that time, or ended
 // at most so long before.
 func (f *fault) hits(node string, at, after int64) bool {
 	return at >= f.from && (f.to == always || at <= f.to+after) && slices.Contains(f.targets, node)
+}
+
+// spoiled returns the first fault before that position which took from the node, or
+// falsified, data that it had made safe: no undo brings that back, so a node that
+// starts on what is left may be behind what it called final, and no node is to
+// blame. O(ops of the nemesis so far).
+func (r *Reader) spoiled(node int32, before int) (fault, bool) {
+	for _, f := range r.pairsSoFar() {
+		if f.op < before && f.kind != "power" && lasts(f.kind) && slices.Contains(f.targets, r.nodeName(node)) {
+			return f, true
+		}
+	}
+	return fault{}, false
+}
+
+// lasts reports whether what a fault of that kind destroyed stays so when it is
+// undone.
+func lasts(kind string) bool {
+	for _, name := range []string{"disk-flip", "disk-torn", "file-", "wipe", "rollback", "power"} {
+		if strings.HasPrefix(kind, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // span64 is a stretch of time.

@@ -23,7 +23,8 @@ import (
 //
 // When the nemesis killed the node in between, a lower finalized is an anomaly
 // only where finalTag is "latest", and a lower latest or a lost tag a warning: a
-// node may have to catch up first. Ops that overlap on one node are not compared
+// node may have to catch up first. Over a kill of a node whose data the nemesis
+// had destroyed before (wipe, rollback, a file or a write) either is a warning. Ops that overlap on one node are not compared
 // with each other. Where finalTag is "" only the order of tags is claimed, and
 // the rest are warnings.
 //
@@ -167,6 +168,12 @@ func (c *finality) progress(node int32, t tag, was, now *served) {
 		name, t, was.n, c.r.short(was.h), was.op, now.n, c.r.short(now.h), now.op, over)
 	claimed := c.finalTag != noTag && c.isFinal(t)
 	forgiven := restarted && (t == latestTag || c.finalTag != latestTag)
+	if claimed && restarted && !forgiven {
+		var f fault
+		if f, forgiven = c.r.spoiled(node, int(now.op)); forgiven {
+			text = fmt.Sprintf("%s Its data was destroyed by the fault %s (op %d).", text, f.kind, f.op)
+		}
+	}
 	if !claimed || forgiven {
 		if t == finalizedTag || restarted {
 			c.found.warn("%s", text)

@@ -101,10 +101,8 @@ func (c *crashLog) excuse(l *logLine) (fault, bool) {
 // panic or calls blocks bad, and whether it does for ever, as what it destroyed
 // stays so.
 func explains(kind string) (reaches, lasting bool) {
-	for _, name := range []string{"disk-flip", "disk-torn", "file-", "wipe", "rollback", "power"} {
-		if strings.HasPrefix(kind, name) {
-			return true, true
-		}
+	if lasts(kind) {
+		return true, true
 	}
 	for _, name := range []string{"disk-", "clock-", "memory-"} {
 		if strings.HasPrefix(kind, name) {

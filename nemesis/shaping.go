@@ -26,7 +26,8 @@ type shaping struct {
 	left    map[link.Edge]link.Shape    // what the undo left
 	healed  map[link.Edge]link.Counters // when it was undone
 	evident map[link.Edge]link.Counters // what was counted when it was seen to bite
-	took    time.Duration
+	took    time.Duration               // from the shape to then
+	lasted  time.Duration               // from the shape to its undo
 }
 
 func (s *shaping) Value() history.Value {
@@ -101,13 +102,18 @@ func (s *shaping) Probe(ctx context.Context) (history.Value, error) {
 	}
 	kvs := []history.Value{history.Keyword("elapsed-ms"), milliseconds(s.took.Round(time.Microsecond))}
 	for _, e := range s.edges {
-		counted := countersOf(s.evident[e])
-		if s.drawn.measured != nil {
-			counted = append(counted, s.drawn.measured(s.evident[e], s.took)...)
-		}
-		kvs = append(kvs, edgeValue(e), history.MapOf(counted...))
+		kvs = append(kvs, edgeValue(e), s.counted(s.evident[e], s.took))
 	}
 	return history.MapOf(kvs...), nil
+}
+
+// counted is the evidence of one edge.
+func (s *shaping) counted(c link.Counters, took time.Duration) history.Value {
+	kvs := countersOf(c)
+	if s.drawn.measured != nil {
+		kvs = append(kvs, s.drawn.measured(c, took)...)
+	}
+	return history.MapOf(kvs...)
 }
 
 func (s *shaping) see(node string) sight {
@@ -138,6 +144,9 @@ func (s *shaping) Undo(context.Context) error {
 	})
 	if s.healed == nil {
 		s.healed = counters(s.net.Links, s.edges)
+		if s.at != nil {
+			s.lasted = time.Since(s.began)
+		}
 	}
 	return errors.Join(errs...)
 }
@@ -151,10 +160,15 @@ func (s *shaping) undone() []link.Edge {
 }
 
 // VerifyUndone does not ask for bytes where there never were any, nor where an
-// end does not run: silence there is no remnant of the fault.
+// end does not run: silence there is no remnant of the fault. Its evidence holds
+// too what each edge counted from the shape to the undo: Probe looks until it is
+// satisfied, so what it saw is not a fair sample of a share; this is one.
 func (s *shaping) VerifyUndone(ctx context.Context) (history.Value, error) {
 	f := flow{net: s.net, edges: s.undone(), from: s.healed, want: func(e link.Edge) bool { return s.was[e].Bytes > 0 },
 		plain: func(e link.Edge) bool { return s.left[e] == link.Shape{} }}
+	if s.lasted > 0 {
+		f.total = func(e link.Edge) history.Value { return s.counted(since(s.healed[e], s.at[e]), s.lasted) }
+	}
 	err := await(ctx, look, func() (string, error) {
 		for _, e := range f.edges {
 			if got := s.net.Links.Shaped(e); got != s.left[e] {
@@ -176,6 +190,8 @@ type flow struct {
 	from  map[link.Edge]link.Counters // when the fault was undone
 	want  func(e link.Edge) bool      // bytes are to be expected
 	plain func(e link.Edge) bool      // nothing may happen to them
+	// total is what an edge counted while the fault was in force; nil: unknown.
+	total func(e link.Edge) history.Value
 
 	last map[link.Edge]link.Counters // at the look before
 	seen map[link.Edge]bool          // bytes went by and nothing happened to them
@@ -207,9 +223,14 @@ func (f *flow) missing() string {
 func (f *flow) value() history.Value {
 	var kvs []history.Value
 	for _, e := range f.edges {
-		kvs = append(kvs, edgeValue(e), history.MapOf(
+		seen := []history.Value{
 			history.Keyword("bytes"), history.Int(since(f.last[e], f.from[e]).Bytes),
-			history.Keyword("untouched"), history.Flag(f.seen[e])))
+			history.Keyword("untouched"), history.Flag(f.seen[e]),
+		}
+		if f.total != nil {
+			seen = append(seen, history.Keyword("total"), f.total(e))
+		}
+		kvs = append(kvs, edgeValue(e), history.MapOf(seen...))
 	}
 	return history.MapOf(kvs...)
 }

@@ -24,6 +24,7 @@ type shaping struct {
 	at      map[link.Edge]link.Counters // when the last had got it
 	began   time.Time
 	left    map[link.Edge]link.Shape    // what the undo left
+	ended   map[link.Edge]link.Counters // just before it was undone
 	healed  map[link.Edge]link.Counters // when it was undone
 	evident map[link.Edge]link.Counters // what was counted when it was seen to bite
 	took    time.Duration               // from the shape to then
@@ -131,6 +132,10 @@ func (s *shaping) see(node string) sight {
 // Undo takes off what Apply put on and leaves what others have put on the same
 // edges.
 func (s *shaping) Undo(context.Context) error {
+	if s.ended == nil && s.at != nil {
+		// What still waits goes at once when the shape does.
+		s.ended, s.lasted = counters(s.net.Links, s.edges), time.Since(s.began)
+	}
 	var errs []error
 	s.shaped = slices.DeleteFunc(s.shaped, func(e link.Edge) bool {
 		shape := s.net.Links.Shaped(e).Without(s.drawn.shape)
@@ -144,9 +149,6 @@ func (s *shaping) Undo(context.Context) error {
 	})
 	if s.healed == nil {
 		s.healed = counters(s.net.Links, s.edges)
-		if s.at != nil {
-			s.lasted = time.Since(s.began)
-		}
 	}
 	return errors.Join(errs...)
 }
@@ -166,8 +168,8 @@ func (s *shaping) undone() []link.Edge {
 func (s *shaping) VerifyUndone(ctx context.Context) (history.Value, error) {
 	f := flow{net: s.net, edges: s.undone(), from: s.healed, want: func(e link.Edge) bool { return s.was[e].Bytes > 0 },
 		plain: func(e link.Edge) bool { return s.left[e] == link.Shape{} }}
-	if s.lasted > 0 {
-		f.total = func(e link.Edge) history.Value { return s.counted(since(s.healed[e], s.at[e]), s.lasted) }
+	if s.ended != nil {
+		f.total = func(e link.Edge) history.Value { return s.counted(since(s.ended[e], s.at[e]), s.lasted) }
 	}
 	err := await(ctx, look, func() (string, error) {
 		for _, e := range f.edges {

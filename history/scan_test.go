@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -154,6 +155,7 @@ func checkScan(text []byte, workers, size int) error {
 // Every history of the corpus; with -short the small ones.
 func TestScanCorpus(t *testing.T) {
 	dir := corpus(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(200)) // it would mostly collect garbage
 	seen := make(map[string]bool)
 	for _, row := range manifest(t, dir) {
 		path := row["path"]

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -22,6 +23,7 @@ var wrongSources = map[string]string{}
 // options that it names, and wants that answer.
 func TestCorpus(t *testing.T) {
 	rows := historytest.Rows(t)
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // many small histories are not worth collecting
 	var mu sync.Mutex
 	agree := make(map[string]int)
 	slots := make(chan struct{}, runtime.GOMAXPROCS(0))

@@ -2,6 +2,8 @@ package chain
 
 import (
 	"context"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +14,13 @@ import (
 	"github.com/jepgo/jepgo/checker/linear"
 	"github.com/jepgo/jepgo/history"
 )
+
+// TestMain has the garbage collector run less often: the tests make many small
+// histories, and would mostly collect them.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 func all() []checker.Checker {
 	return []checker.Checker{Fork("latest"), Finality("latest"), Session(), Replay(), Staleness(), linear.Register(linear.Options{Keyed: true})}

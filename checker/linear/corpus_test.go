@@ -2,6 +2,8 @@ package linear
 
 import (
 	"context"
+	"os"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,13 @@ import (
 	"github.com/jepgo/jepgo/history/format"
 	"github.com/jepgo/jepgo/history/historytest"
 )
+
+// TestMain has the garbage collector run less often: the tests make many small
+// histories, and would mostly collect them.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // TestCorpus judges every register and mutex history of the corpus, etcd logs
 // too. A verdict that is not the source's fails.

@@ -3,6 +3,8 @@ package txn
 import (
 	"context"
 	"maps"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,13 @@ import (
 	"github.com/jepgo/jepgo/history/format"
 	"github.com/jepgo/jepgo/history/historytest"
 )
+
+// TestMain has the garbage collector run less often: the tests make many small
+// histories, and would mostly collect them.
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(400)
+	os.Exit(m.Run())
+}
 
 // optionsOf reads the options of a row of the corpus: a map as Elle takes it, or
 // consistency-models=… and, after a semicolon, prose. Those of a row that has

@@ -256,6 +256,7 @@ func turning(step string) bool {
 // fault. While it lives Heal must refuse; afterwards Heal must leave nothing,
 // and find nothing the second time.
 func TestHealAfterOwnerKilled(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		fault string
 		does  string // of a target that outlives the owner; "": it dies with it

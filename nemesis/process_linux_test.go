@@ -38,6 +38,7 @@ func oneFault(t *testing.T, n Net, fault string, inForce func()) (bites, undone 
 }
 
 func TestKillBySignal(t *testing.T) {
+	t.Parallel()
 	for name, exit := range map[string]string{
 		"SIGTERM": "signal: terminated", "SIGSEGV": "exit status 2", "SIGABRT": "exit status 2", "SIGKILL": "signal: killed",
 	} {
@@ -62,6 +63,7 @@ func TestKillBySignal(t *testing.T) {
 
 // TestDeafToSignals: what a node ignores is no evidence, and does not stay.
 func TestDeafToSignals(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []string{"kill:all:SIGTERM", "stop:all:200ms"} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
@@ -110,6 +112,7 @@ func TestStop(t *testing.T) {
 }
 
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	for _, order := range []string{atOnce, rolling} {
 		t.Run(order, func(t *testing.T) {
 			t.Parallel()
@@ -175,6 +178,7 @@ func TestStorm(t *testing.T) {
 
 // TestUndoOfStopFailsOnce: what is in the way at the first try may go away.
 func TestUndoOfStopFailsOnce(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []string{"stop:all", "restart:all", "kill:all:SIGTERM"} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
@@ -248,6 +252,7 @@ func TestFreeze(t *testing.T) {
 
 // TestGroupFaultsOnOneThatDies: the group goes, and the successor is not touched.
 func TestGroupFaultsOnOneThatDies(t *testing.T) {
+	t.Parallel()
 	for _, fault := range []string{"pause:freeze", "throttle:5%"} {
 		t.Run(fault, func(t *testing.T) {
 			t.Parallel()
@@ -274,6 +279,7 @@ func TestGroupFaultsOnOneThatDies(t *testing.T) {
 // TestTwoFaultsOnOneNode takes them back in both orders: the first must not take
 // the other with it.
 func TestTwoFaultsOnOneNode(t *testing.T) {
+	t.Parallel()
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
 			possibleHere(t, "throttle:5%,pause:freeze")

@@ -62,6 +62,7 @@ func options(t *testing.T, n Net, faults string, seed uint64, r *rec) Options {
 // TestRunOnRealProcesses lets three seeds break a network of real processes over
 // real links, two rounds each, and ends the run while a fault is in force.
 func TestRunOnRealProcesses(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()

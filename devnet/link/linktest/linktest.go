@@ -174,11 +174,16 @@ func (b *bench) take(c net.Conn) {
 // knock dials and sends a token; the other end comes out of accepted when the
 // token arrives.
 func (b *bench) knock(t *testing.T, from, to string) (near net.Conn, accepted <-chan net.Conn, err error) {
+	return b.knockFor(t, from, to, 2*time.Second)
+}
+
+// knockFor is knock for who waits no longer than that.
+func (b *bench) knockFor(t *testing.T, from, to string, patience time.Duration) (near net.Conn, accepted <-chan net.Conn, err error) {
 	b.mu.Lock()
 	b.next++
 	token := b.next
 	b.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	near, err = b.Dial(ctx, from, to)
 	if err != nil {

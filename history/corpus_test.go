@@ -46,8 +46,9 @@ func manifest(t testing.TB, dir string) []map[string]string {
 	return rows
 }
 
-// Every history of the corpus reads, and holds the client ops that its manifest
-// counts.
+// Every history of the corpus reads, holds the client ops that its manifest
+// counts, and reads the same in chunks and in a Scan; with -short only the small
+// ones are read more than once.
 func TestCorpus(t *testing.T) {
 	dir := corpus(t)
 	defer debug.SetGCPercent(debug.SetGCPercent(200)) // it would mostly collect garbage
@@ -59,7 +60,22 @@ func TestCorpus(t *testing.T) {
 			continue
 		}
 		seen[path] = true
-		h, err := ReadFile(filepath.Join(dir, filepath.FromSlash(path)))
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		small := len(text) <= 50_000
+		if !small { // to unpack it once for every reading takes longer than to read it
+			if text, err = unpackAll(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h, err := readSerial(text)
+		if small || !testing.Short() {
+			if err := checkAgainst(h, err, text, 2, 8<<10); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
 		if err != nil || h.Cut != nil {
 			t.Errorf("%s: cut %v, error %v", path, h.Cut, err)
 			continue

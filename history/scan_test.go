@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -105,7 +102,12 @@ func readSerial(text []byte) (*History, error) {
 // checkScan compares a Scan of text, and a reading of it in chunks, with a serial
 // reading.
 func checkScan(text []byte, workers, size int) error {
-	h, readErr := readSerial(text)
+	h, err := readSerial(text)
+	return checkAgainst(h, err, text, workers, size)
+}
+
+// checkAgainst is checkScan with what a serial reading gave.
+func checkAgainst(h *History, readErr error, text []byte, workers, size int) error {
 	whole := &History{}
 	err := readEDN(bytes.NewReader(text), whole, supplyOptions{workers: workers, chunk: size})
 	if len(whole.Ops) != len(h.Ops) || fmt.Sprint(err, whole.Cut, whole.Skipped) != fmt.Sprint(readErr, h.Cut, h.Skipped) {
@@ -150,35 +152,6 @@ func checkScan(text []byte, workers, size int) error {
 		}
 	}
 	return nil
-}
-
-// Every history of the corpus; with -short the small ones.
-func TestScanCorpus(t *testing.T) {
-	dir := corpus(t)
-	defer debug.SetGCPercent(debug.SetGCPercent(200)) // it would mostly collect garbage
-	seen := make(map[string]bool)
-	for _, row := range manifest(t, dir) {
-		path := row["path"]
-		if row["format"] != "jepsen-edn" || seen[path] {
-			continue
-		}
-		seen[path] = true
-		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(path)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if testing.Short() && len(text) > 20_000 {
-			continue
-		}
-		if len(text) > 50_000 { // to unpack it once for every reading takes longer than to read it
-			if text, err = unpackAll(text); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := checkScan(text, 2, 8<<10); err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
 }
 
 func unpackAll(packed []byte) ([]byte, error) {

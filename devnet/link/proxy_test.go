@@ -194,22 +194,5 @@ func BenchmarkProxy(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer far.Close()
-	out, in := make([]byte, 64<<10), make([]byte, 64<<10)
-	b.SetBytes(int64(len(out)))
-	go func() {
-		for {
-			if _, err := near.Write(out); err != nil {
-				return
-			}
-		}
-	}()
-	for b.Loop() {
-		for n := 0; n < len(in); {
-			m, err := far.Read(in[n:])
-			if err != nil {
-				b.Fatal(err)
-			}
-			n += m
-		}
-	}
+	linktest.BenchmarkStream(b, near, far)
 }

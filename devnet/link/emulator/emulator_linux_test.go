@@ -2,7 +2,6 @@ package emulator_test
 
 import (
 	"context"
-	"io"
 	"net"
 	"slices"
 	"testing"
@@ -18,9 +17,7 @@ const bound = time.Minute
 
 func open(t testing.TB, nodes ...string) *emulator.Emulator {
 	t.Helper()
-	if err := emulator.Probe(); err != nil {
-		t.Skipf("THIS MACHINE CANNOT EMULATE LINKS, so nothing was tested: %v", err)
-	}
+	probe(t)
 	e, err := emulator.New(emulator.Options{Nodes: nodes, Seed: 7})
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +28,13 @@ func open(t testing.TB, nodes ...string) *emulator.Emulator {
 		}
 	})
 	return e
+}
+
+func probe(t testing.TB) {
+	t.Helper()
+	if err := emulator.Probe(); err != nil {
+		t.Skipf("THIS MACHINE CANNOT EMULATE LINKS, so nothing was tested: %v", err)
+	}
 }
 
 // join returns both ends of a connection from one node to another.
@@ -66,15 +70,6 @@ func shape(t testing.TB, e *emulator.Emulator, ed link.Edge, s link.Shape) {
 	}
 }
 
-func wait(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(bound); !cond(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 func TestConformance(t *testing.T) {
 	linktest.Run(t, func(t *testing.T) linktest.Bed { return linktest.SpacesBed(t, open) })
 }
@@ -93,17 +88,5 @@ func TestNewRefuses(t *testing.T) {
 			e.Close()
 			t.Errorf("%s: no error", test.name)
 		}
-	}
-}
-
-// send writes msg and reads it at the other end.
-func send(t testing.TB, from, to net.Conn, msg string) {
-	t.Helper()
-	if _, err := io.WriteString(from, msg); err != nil {
-		t.Fatalf("write: %v", err)
-	}
-	got := make([]byte, len(msg))
-	if _, err := io.ReadFull(to, got); err != nil || string(got) != msg {
-		t.Fatalf("read %q, %v, want %q", got, err, msg)
 	}
 }

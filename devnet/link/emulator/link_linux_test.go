@@ -123,7 +123,7 @@ func TestSameSeedSameFate(t *testing.T) {
 				time.Sleep(time.Millisecond)
 			}
 		}
-		wait(t, "all frames to meet their fate", func() bool { return e.Counters(edge(from, to)).Units >= n })
+		linktest.Await(t, "all frames to meet their fate", func() bool { return e.Counters(edge(from, to)).Units >= n })
 		shape(t, e, edge(from, to), link.Shape{})
 		out.Write([]byte{0})
 		<-ended
@@ -178,7 +178,7 @@ func TestMany(t *testing.T) {
 	e := open(t, names...)
 	took := time.Since(start)
 	near, far := join(t, e, "a", "t")
-	send(t, near, far, "hello")
+	linktest.Send(t, near, far, "hello")
 	if err := e.Shape(edge("a", "b"), link.Shape{Delay: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
@@ -213,20 +213,7 @@ func benchmarkStream(b *testing.B, s link.Shape) {
 	if err := e.Shape(edge("a", "b"), s); err != nil {
 		b.Fatal(err)
 	}
-	out, in := make([]byte, 64<<10), make([]byte, 64<<10)
-	b.SetBytes(int64(len(out)))
-	go func() {
-		for {
-			if _, err := near.Write(out); err != nil {
-				return
-			}
-		}
-	}()
-	for b.Loop() {
-		if _, err := io.ReadFull(far, in); err != nil {
-			b.Fatal(err)
-		}
-	}
+	linktest.BenchmarkStream(b, near, far)
 }
 
 func BenchmarkStream(b *testing.B) {
@@ -249,20 +236,7 @@ func BenchmarkStream(b *testing.B) {
 			b.Fatal(err)
 		}
 		defer far.Close()
-		out, in := make([]byte, 64<<10), make([]byte, 64<<10)
-		b.SetBytes(int64(len(out)))
-		go func() {
-			for {
-				if _, err := near.Write(out); err != nil {
-					return
-				}
-			}
-		}()
-		for b.Loop() {
-			if _, err := io.ReadFull(far, in); err != nil {
-				b.Fatal(err)
-			}
-		}
+		linktest.BenchmarkStream(b, near, far)
 	})
 }
 

@@ -34,15 +34,6 @@ func probe(t testing.TB) {
 	}
 }
 
-func wait(t testing.TB, what string, cond func() bool) {
-	t.Helper()
-	for end := time.Now().Add(bound); !cond(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 func TestConformance(t *testing.T) {
 	linktest.Run(t, func(t *testing.T) linktest.Bed { return linktest.SpacesBed(t, open) })
 }
@@ -64,7 +55,7 @@ func TestCounters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wait(t, "ten datagrams", func() bool { return l.Counters(there).Units == 10 })
+	linktest.Await(t, "ten datagrams", func() bool { return l.Counters(there).Units == 10 })
 	if c, want := l.Counters(there), (link.Counters{Units: 10, Bytes: 1000}); c != want {
 		t.Errorf("counted %+v, want %+v", c, want)
 	}

@@ -244,8 +244,8 @@ func (b *bench) heal(t *testing.T, edges ...link.Edge) {
 	}
 }
 
-// send writes msg and, across an edge that carries it, reads it at the other end.
-func send(t *testing.T, from, to net.Conn, msg string) {
+// Send writes msg and, across an edge that carries it, reads it at the other end.
+func Send(t testing.TB, from, to net.Conn, msg string) {
 	t.Helper()
 	if _, err := io.WriteString(from, msg); err != nil {
 		t.Fatalf("write: %v", err)
@@ -264,7 +264,7 @@ func (b *bench) swallow(t *testing.T, from, to net.Conn, e link.Edge, msg string
 	if _, err := io.WriteString(from, msg); err != nil {
 		t.Fatalf("write: %v", err)
 	}
-	await(t, "bytes counted as dropped", func() bool {
+	Await(t, "bytes counted as dropped", func() bool {
 		return b.Link.Counters(e).Dropped >= before.Dropped+int64(len(msg))
 	})
 	if after := b.Link.Counters(e); after.Bytes != before.Bytes {
@@ -279,12 +279,13 @@ func silent(t *testing.T, c net.Conn) {
 	c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 	defer c.SetReadDeadline(time.Now().Add(bound))
 	var b [1]byte
-	if n, err := c.Read(b[:]); n != 0 || !isTimeout(err) {
+	if n, err := c.Read(b[:]); n != 0 || !IsTimeout(err) {
 		t.Errorf("read %q, %v across a cut edge, want nothing", b[:n], err)
 	}
 }
 
-func isTimeout(err error) bool {
+// IsTimeout tells a deadline of a connection.
+func IsTimeout(err error) bool {
 	var ne net.Error
 	return errors.As(err, &ne) && ne.Timeout()
 }
@@ -294,12 +295,13 @@ func isTimeout(err error) bool {
 func closed(t *testing.T, c net.Conn) {
 	t.Helper()
 	var b [1]byte
-	if n, err := c.Read(b[:]); n != 0 || err == nil || isTimeout(err) {
+	if n, err := c.Read(b[:]); n != 0 || err == nil || IsTimeout(err) {
 		t.Errorf("read %q, %v, want a closed connection", b[:n], err)
 	}
 }
 
-func await(t *testing.T, what string, cond func() bool) {
+// Await waits for the condition; what says in a failure what it is.
+func Await(t testing.TB, what string, cond func() bool) {
 	t.Helper()
 	for end := time.Now().Add(bound); !cond(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -321,5 +323,24 @@ func equal(t *testing.T, got, want []byte) {
 	t.Helper()
 	if !bytes.Equal(got, want) {
 		t.Errorf("received %d bytes that differ from the %d expected", len(got), len(want))
+	}
+}
+
+// BenchmarkStream measures how fast bytes go from one end of a connection to the
+// other.
+func BenchmarkStream(b *testing.B, near, far net.Conn) {
+	out, in := make([]byte, 64<<10), make([]byte, 64<<10)
+	b.SetBytes(int64(len(out)))
+	go func() {
+		for {
+			if _, err := near.Write(out); err != nil {
+				return
+			}
+		}
+	}()
+	for b.Loop() {
+		if _, err := io.ReadFull(far, in); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

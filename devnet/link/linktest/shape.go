@@ -38,7 +38,7 @@ func travel(t *testing.T, from, to net.Conn, n int) []time.Duration {
 	ds := make([]time.Duration, n)
 	for i := range ds {
 		start := time.Now()
-		send(t, from, to, message)
+		Send(t, from, to, message)
 		ds[i] = time.Since(start)
 	}
 	return ds
@@ -125,7 +125,7 @@ func nonsense(t *testing.T, b *bench) {
 		}
 	}
 	near, far := b.pair(t, b.Nodes[0], b.Nodes[1])
-	send(t, near, far, "nothing is broken")
+	Send(t, near, far, "nothing is broken")
 }
 
 // resetNow breaks connections of either direction at once, and only those.
@@ -134,7 +134,7 @@ func resetNow(t *testing.T, b *bench) {
 	var broken []net.Conn
 	for _, dialer := range []int{0, 1, 0} {
 		near, far := b.pair(t, b.Nodes[dialer], b.Nodes[1-dialer])
-		send(t, near, far, message)
+		Send(t, near, far, message)
 		broken = append(broken, near, far)
 	}
 	apart, apartFar := b.pair(t, b.Nodes[0], b.Nodes[2])
@@ -149,12 +149,12 @@ func resetNow(t *testing.T, b *bench) {
 	for _, c := range broken {
 		wasReset(t, c)
 	}
-	send(t, apart, apartFar, "other edges go on")
+	Send(t, apart, apartFar, "other edges go on")
 	near, far := b.pair(t, b.Nodes[0], b.Nodes[1])
-	send(t, near, far, "dialed anew")
+	Send(t, near, far, "dialed anew")
 	near.Close()
 	closed(t, far)
-	await(t, "no connection to be left", func() bool {
+	Await(t, "no connection to be left", func() bool {
 		n, err := b.Link.Reset(e)
 		return n == 0 && err == nil
 	})
@@ -184,7 +184,7 @@ func delay(t *testing.T, b *bench) {
 	within(t, "another edge", travel(t, apart, apartFar, n), 0, asked/2)
 
 	// The receiver may be quicker than the counting.
-	await(t, "all held units to be counted", func() bool { return b.Link.Counters(e).Held >= before.Held+n })
+	Await(t, "all held units to be counted", func() bool { return b.Link.Counters(e).Held >= before.Held+n })
 	c := b.Link.Counters(e)
 	held, spent := c.Held-before.Held, c.HeldTime-before.HeldTime
 	if c.Units-before.Units < n {
@@ -240,14 +240,14 @@ func unshapeReleases(t *testing.T, b *bench) {
 			t.Fatal(err)
 		}
 	}
-	await(t, "a unit to be held", func() bool { return b.Link.Counters(e).Units > before.Units })
+	Await(t, "a unit to be held", func() bool { return b.Link.Counters(e).Units > before.Units })
 	silent(t, far)
 	b.shape(t, e, link.Shape{})
 	got := make([]byte, 3*len(message))
 	if _, err := io.ReadFull(far, got); err != nil { // within the bound, which is far less than the delay
 		t.Fatalf("what was held did not arrive: %v", err)
 	}
-	send(t, near, far, "and the stream goes on")
+	Send(t, near, far, "and the stream goes on")
 	equal(t, got, bytes.Repeat([]byte(message), 3))
 }
 
@@ -282,11 +282,11 @@ func cutStopsWhatIsHeld(t *testing.T, b *bench) {
 	if _, err := io.WriteString(near, message); err != nil {
 		t.Fatal(err)
 	}
-	await(t, "a unit to be held", func() bool { return b.Link.Counters(e).Units > before.Units })
+	Await(t, "a unit to be held", func() bool { return b.Link.Counters(e).Units > before.Units })
 	b.cut(t, e)
 	cut := b.Link.Counters(e)
 	far.SetReadDeadline(time.Now().Add(asked + 100*time.Millisecond))
-	if n, err := far.Read(make([]byte, 1)); n != 0 && cut.Bytes == before.Bytes || err == nil && n == 0 || err != nil && !isTimeout(err) {
+	if n, err := far.Read(make([]byte, 1)); n != 0 && cut.Bytes == before.Bytes || err == nil && n == 0 || err != nil && !IsTimeout(err) {
 		t.Errorf("read %d bytes, %v across a cut edge", n, err)
 	}
 	if after := b.Link.Counters(e); after.Bytes != cut.Bytes {
@@ -295,7 +295,7 @@ func cutStopsWhatIsHeld(t *testing.T, b *bench) {
 	b.shape(t, e, link.Shape{})
 	b.heal(t, e)
 	near, far = b.pair(t, b.Nodes[0], b.Nodes[1])
-	send(t, near, far, "whole again")
+	Send(t, near, far, "whole again")
 }
 
 // concurrentShapes changes shapes and cuts under traffic: what arrives is an
@@ -327,14 +327,14 @@ func concurrentShapes(t *testing.T, b *bench) {
 			}
 		})
 	}
-	await(t, "traffic on every edge", func() bool {
+	Await(t, "traffic on every edge", func() bool {
 		return !slices.ContainsFunc(edges, func(e link.Edge) bool { return b.Link.Counters(e).Bytes == 0 })
 	})
 	close(stop)
 	wg.Wait()
 	for _, e := range edges {
 		near, far := b.pair(t, e.From, e.To)
-		send(t, near, far, "hello over "+e.String())
+		Send(t, near, far, "hello over "+e.String())
 	}
 }
 

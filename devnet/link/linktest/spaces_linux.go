@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -19,9 +20,11 @@ import (
 type Spaces interface {
 	link.Link
 	Addr(node string) netip.Addr
+	Start(node string, cmd *exec.Cmd) error
 	Listen(node, addr string) (net.Listener, error)
 	ListenPacket(node, addr string) (net.PacketConn, error)
 	Dial(ctx context.Context, node, addr string) (net.Conn, error)
+	Close() error
 }
 
 // SpacesBed is a Bed on links between namespaces; start makes them and ends them

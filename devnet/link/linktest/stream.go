@@ -104,7 +104,7 @@ func slice(t *testing.T, b *bench) {
 	near, far := b.pair(t, b.Nodes[0], b.Nodes[1])
 	before := b.Link.Counters(e)
 	b.shape(t, e, link.Shape{Slice: most})
-	send(t, near, far, string(pattern(size)))
+	Send(t, near, far, string(pattern(size)))
 	if got := b.Link.Counters(e).Units - before.Units; got < size/most {
 		t.Errorf("%d bytes went in %d pieces, want at least %d", size, got, size/most)
 	}
@@ -136,14 +136,14 @@ func halfOpen(t *testing.T, b *bench) {
 	reset, resetFar := b.pair(t, b.Nodes[0], b.Nodes[1])
 	before := b.Link.Counters(e)
 	b.shape(t, e, link.Shape{HalfOpen: true})
-	send(t, near, far, "it carries")
-	send(t, far, near, "both ways")
+	Send(t, near, far, "it carries")
+	Send(t, far, near, "both ways")
 	near.Close()
 	if c, ok := reset.(*net.TCPConn); ok {
 		c.SetLinger(0)
 	}
 	reset.Close()
-	await(t, "two held ends", func() bool { return b.Link.Counters(e).HeldEnds >= before.HeldEnds+2 })
+	Await(t, "two held ends", func() bool { return b.Link.Counters(e).HeldEnds >= before.HeldEnds+2 })
 	for _, c := range []net.Conn{far, resetFar} {
 		silent(t, c)
 		io.WriteString(c, "to one who has left")
@@ -175,7 +175,7 @@ func resetHeldOn(t *testing.T, b *bench, shaped []link.Edge) {
 	}
 	wasReset(t, near)
 	wasReset(t, near2)
-	await(t, "two held ends", func() bool { return b.Link.Counters(e).HeldEnds >= before.HeldEnds+2 })
+	Await(t, "two held ends", func() bool { return b.Link.Counters(e).HeldEnds >= before.HeldEnds+2 })
 	for _, c := range []net.Conn{far, far2} {
 		silent(t, c)
 		io.WriteString(c, "to one who has left")
@@ -224,7 +224,7 @@ func resetShare(t *testing.T, b *bench) {
 	}
 	b.shape(t, e, link.Shape{})
 	near, far := b.pair(t, b.Nodes[0], b.Nodes[1])
-	send(t, near, far, "who listens still does")
+	Send(t, near, far, "who listens still does")
 }
 
 // corruptVisible counts the bits that arrive wrong in a stream: one a unit.
@@ -253,5 +253,5 @@ func corruptVisible(t *testing.T, b *bench) {
 	}
 	binomial(t, "corrupted units", wrong, n, share)
 	b.shape(t, e, link.Shape{})
-	send(t, near, far, "as it was sent")
+	Send(t, near, far, "as it was sent")
 }

@@ -59,12 +59,12 @@ func fullCut(t *testing.T, b *bench) {
 	b.cut(t, there, back)
 	b.swallow(t, near, far, there, "lost")
 	b.swallow(t, far, near, back, "lost as well")
-	send(t, apart, apartFar, "other edges go on")
-	send(t, apartFar, apart, "both ways")
+	Send(t, apart, apartFar, "other edges go on")
+	Send(t, apartFar, apart, "both ways")
 	b.heal(t, there, back)
 	near, far = b.pair(t, b.Nodes[0], b.Nodes[1])
-	send(t, near, far, "whole again")
-	send(t, far, near, "both ways")
+	Send(t, near, far, "whole again")
+	Send(t, far, near, "both ways")
 }
 
 func oneWayCut(t *testing.T, b *bench) {
@@ -78,9 +78,9 @@ func oneWayCut(t *testing.T, b *bench) {
 		if b.Link.IsCut(b.edge(1, 0)) {
 			t.Fatal("the other direction is cut")
 		}
-		send(t, far, near, "the other direction")
+		Send(t, far, near, "the other direction")
 		b.swallow(t, near, far, there, "lost")
-		send(t, far, near, "goes on")
+		Send(t, far, near, "goes on")
 		b.heal(t, there)
 	}
 }
@@ -106,7 +106,7 @@ func nothingAfterCut(t *testing.T, b *bench) {
 	}
 	b.cut(t, there)
 	delivered := b.Link.Counters(there).Bytes
-	await(t, "the rest of the stream to be dropped", func() bool {
+	Await(t, "the rest of the stream to be dropped", func() bool {
 		c := b.Link.Counters(there)
 		return c.Dropped >= token+int64(len(stream))-delivered || b.Resumes && c.Dropped > 0
 	})
@@ -118,7 +118,7 @@ func nothingAfterCut(t *testing.T, b *bench) {
 			far.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 			n, err := far.Read(buf)
 			got = append(got, buf[:n]...)
-			if isTimeout(err) {
+			if IsTimeout(err) {
 				break
 			}
 			if err != nil {
@@ -165,7 +165,7 @@ func cutEndsBlockedWrite(t *testing.T, b *bench) {
 		}
 	})
 	last := int64(-1)
-	await(t, "the sender to be blocked", func() bool {
+	Await(t, "the sender to be blocked", func() bool {
 		time.Sleep(50 * time.Millisecond)
 		now := sent.Load()
 		still := now == last
@@ -173,11 +173,11 @@ func cutEndsBlockedWrite(t *testing.T, b *bench) {
 		return still
 	})
 	b.cut(t, there)
-	await(t, "the sender to go on into the void", func() bool { return sent.Load() > last })
+	Await(t, "the sender to go on into the void", func() bool { return sent.Load() > last })
 	near.Close()
 	wg.Wait()
 	b.heal(t, there)
-	if _, err := io.Copy(io.Discard, far); isTimeout(err) {
+	if _, err := io.Copy(io.Discard, far); IsTimeout(err) {
 		t.Error("the connection is open after Heal, though it lost bytes")
 	}
 }
@@ -194,7 +194,7 @@ func healClosesWhatLostBytes(t *testing.T, b *bench) {
 	closed(t, near)
 	closed(t, far)
 	near, far = b.pair(t, b.Nodes[0], b.Nodes[1])
-	send(t, near, far, "dialed anew")
+	Send(t, near, far, "dialed anew")
 }
 
 // healResumes: what was sent in the cut arrives after it, in order and once, and
@@ -213,8 +213,8 @@ func healResumes(t *testing.T, b *bench) {
 		if _, err := io.ReadFull(far, got); err != nil || string(got) != "sent in the cut" {
 			t.Fatalf("read %q, %v after the heal", got, err)
 		}
-		send(t, near, far, "goes on")
-		send(t, far, near, "both ways")
+		Send(t, near, far, "goes on")
+		Send(t, far, near, "both ways")
 	}
 }
 
@@ -223,9 +223,9 @@ func healSparesWhatLostNothing(t *testing.T, b *bench) {
 	near, far := b.pair(t, b.Nodes[0], b.Nodes[1])
 	for range 3 {
 		b.cut(t, there)
-		send(t, far, near, "the whole direction")
+		Send(t, far, near, "the whole direction")
 		b.heal(t, there)
-		send(t, near, far, "still the same connection")
+		Send(t, near, far, "still the same connection")
 	}
 }
 
@@ -233,7 +233,7 @@ func dialDuringCut(t *testing.T, b *bench) {
 	there := b.edge(0, 1)
 	b.cut(t, there)
 	near, accepted, err := b.knock(t, b.Nodes[0], b.Nodes[1])
-	await(t, "a refused dial to be counted", func() bool { return b.Link.Counters(there).RefusedDials > 0 })
+	Await(t, "a refused dial to be counted", func() bool { return b.Link.Counters(there).RefusedDials > 0 })
 	select {
 	case <-accepted:
 		t.Error("bytes of a connection opened during the cut arrived")
@@ -250,7 +250,7 @@ func dialDuringCut(t *testing.T, b *bench) {
 		closed(t, near)
 	}
 	again, far := b.pair(t, b.Nodes[0], b.Nodes[1])
-	send(t, again, far, "after the heal")
+	Send(t, again, far, "after the heal")
 	if c := b.Link.Counters(there); c.Connections == 0 {
 		t.Error("the connection after the heal is not counted")
 	}
@@ -286,7 +286,7 @@ func idempotent(t *testing.T, b *bench) {
 	b.heal(t, there)
 	near, far = b.pair(t, b.Nodes[0], b.Nodes[1])
 	b.heal(t, there)
-	send(t, near, far, "a second heal closes nothing")
+	Send(t, near, far, "a second heal closes nothing")
 }
 
 func unknownEdge(t *testing.T, b *bench) {
@@ -341,7 +341,7 @@ func concurrent(t *testing.T, b *bench) {
 			})
 		}
 	}
-	await(t, "traffic on every edge", func() bool {
+	Await(t, "traffic on every edge", func() bool {
 		return !slices.ContainsFunc(edges, func(e link.Edge) bool {
 			c := b.Link.Counters(e)
 			return c.Bytes == 0 || c.Dropped+c.RefusedDials == 0
@@ -354,7 +354,7 @@ func concurrent(t *testing.T, b *bench) {
 			t.Errorf("%s is cut after its last heal", e)
 		}
 		near, far := b.pair(t, e.From, e.To)
-		send(t, near, far, fmt.Sprintf("hello over %s", e))
+		Send(t, near, far, fmt.Sprintf("hello over %s", e))
 	}
 }
 

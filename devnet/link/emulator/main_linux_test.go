@@ -55,7 +55,7 @@ func beUnprivileged() error {
 // beNobody looks at the host from a user namespace.
 func beNobody() error {
 	cmd := userns.Command()
-	cmd.Env = append(cmd.Env, linktest.Again("host").Env...)
+	cmd.Env = append(cmd.Env, linktest.Role("host"))
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	status, err := userns.Run(cmd)
 	if err == nil && status != 0 {

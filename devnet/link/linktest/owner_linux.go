@@ -21,6 +21,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"github.com/jepgo/jepgo/devnet"
 )
 
 // roleEnv says what a process that Again started is to be.
@@ -47,12 +49,15 @@ func Main(m *testing.M, begin func(nodes ...string) (Spaces, error), roles map[s
 	os.Exit(0)
 }
 
+// Role is the environment variable that gives a process of the test binary a role.
+func Role(role string) string { return roleEnv + "=" + role }
+
 // Again makes a command of the test binary in another role, which dies with this
 // process.
 func Again(role string, env ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args[0] = os.Args[0]
-	cmd.Env = append(append(os.Environ(), env...), roleEnv+"="+role)
+	cmd.Env = append(append(os.Environ(), env...), Role(role))
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
@@ -123,7 +128,7 @@ func beOwner(begin func(nodes ...string) (Spaces, error)) error {
 type Space struct {
 	netns.NsHandle
 	name string
-	pid  int // of the process in it
+	node devnet.Identity // the process in it
 }
 
 // Owner starts a process that owns links with faults in force, of three nodes with
@@ -149,6 +154,10 @@ func Owner(t *testing.T) (*os.Process, []Space) {
 	var spaces []Space
 	names := make(map[string]bool)
 	for _, pid := range pids {
+		node, err := devnet.Lookup(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ns, err := netns.GetFromPid(pid)
 		if err != nil {
 			t.Fatal(err)
@@ -159,7 +168,7 @@ func Owner(t *testing.T) (*os.Process, []Space) {
 			t.Fatal(err)
 		}
 		names[name] = true
-		spaces = append(spaces, Space{ns, name, pid})
+		spaces = append(spaces, Space{ns, name, node})
 	}
 	if len(names) != 3 {
 		t.Fatalf("three nodes have the namespaces %v", spaces)
@@ -175,9 +184,7 @@ func Owner(t *testing.T) (*os.Process, []Space) {
 func AwaitDeserted(t *testing.T, spaces []Space) {
 	t.Helper()
 	for _, s := range spaces {
-		Await(t, "a child to end", func() bool {
-			return syscall.Kill(s.pid, 0) != nil || zombie(s.pid) // the reaper is not ours
-		})
+		Await(t, "a child to end", func() bool { return !devnet.Alive(s.node) })
 	}
 	Await(t, "the namespaces to be empty", func() bool { return len(usersOf(spaces)) == 0 })
 }
@@ -193,11 +200,6 @@ func usersOf(spaces []Space) []string {
 		}
 	}
 	return users
-}
-
-func zombie(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	return err == nil && strings.Contains(string(b), ") Z ")
 }
 
 // HostUntouched checks that nothing appears in the network namespace of the process

@@ -19,7 +19,7 @@ import (
 func Recall(dir string, o *Options) error {
 	text, err := os.ReadFile(filepath.Join(dir, store.TestFile))
 	if err != nil {
-		return usage.Errorf("--replay %q: want the directory of a run: %w", dir, err)
+		return usage.Errorf("--replay %q: want the directory of a run, such as store/latest: %w", dir, err)
 	}
 	var was testRecord
 	if err := json.Unmarshal(text, &was); err != nil {

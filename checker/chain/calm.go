@@ -62,28 +62,24 @@ func (f *fault) hits(node string, at, after int64) bool {
 	return at >= f.from && (f.to == always || at <= f.to+after) && slices.Contains(f.targets, node)
 }
 
-// spoiled returns the first fault before that position which took from the node, or
-// falsified, data that it had made safe: no undo brings that back, so a node that
-// starts on what is left may be behind what it called final, and no node is to
-// blame. O(ops of the nemesis so far).
-func (r *Reader) spoiled(node int32, before int) (fault, bool) {
+// destroyedBefore returns the first fault before that position which took data from
+// the node that it had made safe. No undo brings that back, so a node that starts on
+// what is left may be behind what it called final, and is not to blame. O(ops of the
+// nemesis so far).
+func (r *Reader) destroyedBefore(node int32, at int) (fault, bool) {
 	for _, f := range r.pairsSoFar() {
-		if f.op < before && f.kind != "power" && lasts(f.kind) && slices.Contains(f.targets, r.nodeName(node)) {
+		if f.op < at && destroys(f.kind) && slices.Contains(f.targets, r.nodeName(node)) {
 			return f, true
 		}
 	}
 	return fault{}, false
 }
 
-// lasts reports whether what a fault of that kind destroyed stays so when it is
-// undone.
-func lasts(kind string) bool {
-	for _, name := range []string{"disk-flip", "disk-torn", "file-", "wipe", "rollback", "power"} {
-		if strings.HasPrefix(kind, name) {
-			return true
-		}
-	}
-	return false
+// destroys reports whether a fault of that kind takes what was made safe, for good:
+// those that must be allowed. A lost power takes only what was not, and a disk that
+// flips bits of what is read has still what was written.
+func destroys(kind string) bool {
+	return kind == "disk-torn" || kind == "wipe" || kind == "rollback" || strings.HasPrefix(kind, "file-")
 }
 
 // span64 is a stretch of time.

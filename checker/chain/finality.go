@@ -23,10 +23,10 @@ import (
 //
 // When the nemesis killed the node in between, a lower finalized is an anomaly
 // only where finalTag is "latest", and a lower latest or a lost tag a warning: a
-// node may have to catch up first. Over a kill of a node whose data the nemesis
-// had destroyed before (wipe, rollback, a file or a write) either is a warning. Ops that overlap on one node are not compared
-// with each other. Where finalTag is "" only the order of tags is claimed, and
-// the rest are warnings.
+// node may have to catch up first. So is either over the end of a node whose data
+// the nemesis had destroyed before (wipe, rollback, a file or a torn write). Ops that
+// overlap on one node are not compared with each other. Where finalTag is "" only
+// the order of tags is claimed, and the rest are warnings.
 //
 // O(n) time, O(final heights) memory for each node.
 func Finality(finalTag string) checker.Checker {
@@ -170,7 +170,7 @@ func (c *finality) progress(node int32, t tag, was, now *served) {
 	forgiven := restarted && (t == latestTag || c.finalTag != latestTag)
 	if claimed && restarted && !forgiven {
 		var f fault
-		if f, forgiven = c.r.spoiled(node, int(now.op)); forgiven {
+		if f, forgiven = c.r.destroyedBefore(node, int(now.op)); forgiven {
 			text = fmt.Sprintf("%s Its data was destroyed by the fault %s (op %d).", text, f.kind, f.op)
 		}
 	}

@@ -25,6 +25,7 @@ func TestFixtures(t *testing.T) {
 		{"pos-reorg-ok.edn", Fork("latest"), checker.Invalid, "at height 3, which is final here (latest), n1 and n2 have 0xb3 (op 4) and n1 has 0xa3 (op 2), so n1 contradicts itself. Their parents are the same, 0xa2.", []int{2, 4}},
 		{"pos-finality-fork-bad.edn", Fork("finalized"), checker.Invalid, "at height 2, which is final here (finalized), n1 has 0xa2 (op 6) and n2 has a final block that stands on 0xc2 (op 8). Their parents are the same, 0xa1.", []int{6, 8}},
 		{"rewind-after-rollback-ok.edn", Finality("latest"), checker.Valid, "after it was killed (op 4). Its data was destroyed by the fault rollback (op 3).", nil},
+		{"rewind-after-disk-flip-bad.edn", Finality("latest"), checker.Invalid, "n1's finalized block fell from 7 0xa7 (op 2) to 6 0xa6 (op 9) after it was killed (op 4).", []int{2, 4, 9}},
 		{"rewind-after-restart-bad.edn", Finality("latest"), checker.Invalid, "n1's finalized block fell from 7 0xa7 (op 2) to 6 0xa6 (op 8) after it was killed (op 3).", []int{2, 3, 8}},
 		{"rewind-after-restart-bad.edn", Finality("finalized"), checker.Valid, "n1's finalized block fell from 7", nil},
 		{"catching-up-after-restart-ok.edn", Finality("latest"), checker.Valid, "n1 served no finalized block after it was killed (op 3) (op 8)", nil},

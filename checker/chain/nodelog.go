@@ -101,7 +101,7 @@ func (c *crashLog) excuse(l *logLine) (fault, bool) {
 // panic or calls blocks bad, and whether it does for ever, as what it destroyed
 // stays so.
 func explains(kind string) (reaches, lasting bool) {
-	if lasts(kind) {
+	if destroys(kind) || kind == "disk-flip" || kind == "power" {
 		return true, true
 	}
 	for _, name := range []string{"disk-", "clock-", "memory-"} {

@@ -126,11 +126,12 @@ func Glossary() []Term {
 			{"commit-fork", "two blocks are committed at one height"},
 		}},
 		{Name: "participation", Doc: "Warns of a validator that is absent from more than half of at least ten commits while no fault was in force.", Fed: "consensus"},
-		{Name: "crash-log", Doc: "Reads what nodes log while they run. What a fault of the node's own disk, power, clock, files or memory explains is a warning.", Fed: "jepgo's watch on the logs of nodes that it started", Anomalies: []Finding{
+		{Name: "crash-log", Doc: "Reads what nodes log while they run, and whether they end by themselves. What a fault of the node's own disk, power, clock, files or memory explains is a warning, and so is a process that something other than jepgo ended.", Fed: "jepgo's watch on the nodes that it started", Anomalies: []Finding{
 			{"panic", "a Go panic, a Rust panic or a fatal error"},
 			{"bad-block", "a node calls a block bad that others built on"},
 			{"consensus-failure", "CometBFT's CONSENSUS FAILURE"},
 			{"data-race", "a report of Go's race detector"},
+			{"process-ended", "a node's process ended by itself, with no fault of its own to explain it"},
 		}},
 		{Name: "resource-slope", Doc: "Warns of memory, open files or threads of one process that rise beyond a bound a minute for at least two minutes.", Fed: "jepgo's samples of processes that it started"},
 		{Name: "liveness", Doc: "After the heal and a bound, computed from block time, round timer and redial back-off, the chain goes on, everywhere.", Fed: "head", Anomalies: []Finding{

@@ -238,7 +238,7 @@ func (c *chainRun) own(f, value string) {
 }
 
 func (c *chainRun) restart(n *chainNode) {
-	c.own("exit", fmt.Sprintf("{:node %q :state \"killed\"}", n.name))
+	c.own("exit", fmt.Sprintf("{:node %q :state \"signal: killed\"}", n.name))
 	for range c.r.IntN(3) {
 		if n.head.parent != nil && c.o.Reorg > 0 { // what is final stays
 			n.head = n.head.parent

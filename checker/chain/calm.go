@@ -30,6 +30,7 @@ type fault struct {
 	targets  []string
 	op       int
 	from, to int64
+	restarts bool // it may end the processes of its targets
 }
 
 // always is a time after all others.
@@ -47,6 +48,7 @@ func (t *trouble) pairsSoFar() (list []fault) {
 		one := fault{
 			kind: strings.TrimPrefix(f.Name, "start-"), targets: f.Targets,
 			op: t.nemesisAt[f.Request], from: t.nemesis[f.Request].Time, to: always,
+			restarts: f.Restarts,
 		}
 		if f.Undone >= 0 && t.nemesis[f.Undone].Error.IsNil() {
 			one.to = t.nemesis[f.Undone].Time

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jepgo/jepgo/checker"
@@ -127,7 +128,7 @@ func (c *liveness) Finish(ctx context.Context, src history.Source) checker.Resul
 	case c.converge < 0:
 		return leave("the history has no :converge op")
 	case 3*(len(nodes)-len(c.heads)) >= len(nodes):
-		return leave("%d of %d nodes answered after the heal: with a third or more away nothing is promised", len(c.heads), len(nodes))
+		return leave("%d of %d nodes answered after the heal, and not %s: with a third or more away nothing is promised", len(c.heads), len(nodes), strings.Join(c.silent(nodes), ", "))
 	case c.forked:
 		return leave("nodes were on different chains after the heal (op %d), which converge and fork judge", c.converge)
 	}
@@ -145,6 +146,23 @@ func (c *liveness) Finish(ctx context.Context, src history.Source) checker.Resul
 	c.judge(nodes)
 	return c.found.result(src, c.Name(), fmt.Sprintf("%s went forward after the heal", plural(c.found.facts, "node")),
 		"no node named a block before the heal, so nothing could be compared", stats)
+}
+
+// silent lists the nodes that did not answer after the heal, with the ends of their
+// processes.
+func (c *liveness) silent(nodes []string) (list []string) {
+	for _, name := range nodes {
+		if _, answered := c.heads[name]; answered {
+			continue
+		}
+		if n, known := c.r.asked[name]; known {
+			if ends := c.r.died[n]; len(ends) > 0 {
+				name += fmt.Sprintf(" (its process ended, op %d)", ends[len(ends)-1])
+			}
+		}
+		list = append(list, name)
+	}
+	return list
 }
 
 // judge compares the heads of the nodes with what they named before the heal.
@@ -174,7 +192,7 @@ func (c *liveness) judge(nodes []string) {
 		was := c.tops[n]
 		switch {
 		case !answered:
-			c.found.warn("%s did not answer after the heal", name)
+			c.found.warn("%s did not answer after the heal", c.silent([]string{name})[0])
 		case c.converged || head > was.n:
 			c.found.facts++
 		case head < highest && lost(name, n) != "":

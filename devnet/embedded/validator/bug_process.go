@@ -9,7 +9,8 @@ import (
 )
 
 const (
-	panicHeight = 10                     // at which the log has a panic
+	panicHeight = 10 // at which the log has a panic, or the node ends
+	exitStatus  = 3
 	leakEvery   = 100 * time.Millisecond // the node keeps, each time,
 	leakBytes   = 1 << 20                // so much memory
 	leakMost    = 1 << 10                // and a descriptor, so often at the most
@@ -24,6 +25,12 @@ func processBugs() []Bug {
 			Workloads: []string{"head"}, Checker: "crash-log", act: func(ctx context.Context, node honest, _ string) {
 				if reached(ctx, node, panicHeight) {
 					fmt.Fprintln(os.Stderr, "CONSENSUS FAILURE!!! planted by jepgo")
+				}
+			}},
+		{Name: "exits", Doc: fmt.Sprintf("at block %d the node ends with status %d and not a word", panicHeight, exitStatus), Targets: LastValidator,
+			Workloads: []string{"head"}, Checker: "crash-log", act: func(ctx context.Context, node honest, _ string) {
+				if reached(ctx, node, panicHeight) {
+					os.Exit(exitStatus)
 				}
 			}},
 		{Name: "leak", Doc: fmt.Sprintf("each %v the node keeps a descriptor and a MiB of memory", leakEvery), Targets: LastValidator,

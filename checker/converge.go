@@ -3,6 +3,7 @@ package checker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,11 +52,11 @@ func (c *converge) Finish(ctx context.Context, src history.Source) Result {
 		case !converged:
 			r.Facts = 1
 			r.Reason = fmt.Sprintf("nodes did not reach one head after the heal, in %v of at most %v (op %d): %s",
-				took.Round(time.Millisecond), bound, i, heads(op.Value))
+				took.Round(time.Millisecond), bound, i, heads(op.Value, info.Nodes))
 			if forked(op.Value) {
-				r.Reason = fmt.Sprintf("nodes are on different chains after the heal, and where latest is final they stay there (op %d): %s", i, heads(op.Value))
+				r.Reason = fmt.Sprintf("nodes are on different chains after the heal, and where latest is final they stay there (op %d): %s", i, heads(op.Value, info.Nodes))
 			}
-			if text, nodes, facts := splitOf(op.Value, info.Bounds.BlockTime); text != "" {
+			if text, nodes, facts := splitOf(op.Value, info); text != "" {
 				r.Verdict, r.Facts = Invalid, facts
 				r.Reason = text
 				r.Anomalies = []Anomaly{{Name: "split", Message: text, Nodes: nodes, Witness: RefsFrom(src, i)}}
@@ -78,12 +79,12 @@ const (
 )
 
 // splitOf says how the nodes are split for good; text is "" when they are not.
-func splitOf(v history.Value, blockTime time.Duration) (text string, nodes []string, facts int) {
+func splitOf(v history.Value, info TestInfo) (text string, nodes []string, facts int) {
 	field, _ := v.Field("split")
 	hashes, _ := field.Field("hashes")
 	elems := hashes.Elems()
 	lasted := time.Duration(intOf(field, "lasted"))
-	if hashes.Kind() != history.Map || lasted < max(leastSplit, splitBlocks*blockTime) {
+	if hashes.Kind() != history.Map || lasted < max(leastSplit, splitBlocks*info.Bounds.BlockTime) {
 		return "", nil, 0
 	}
 	by := make(map[string][]string)
@@ -99,7 +100,7 @@ func splitOf(v history.Value, blockTime time.Duration) (text string, nodes []str
 		parts = append(parts, fmt.Sprintf("%s on %s", hash, strings.Join(by[hash], ", ")))
 	}
 	return fmt.Sprintf("the network is split: block %d is %s; nothing was in force, and in %v they did not come together (heads: %s)",
-		intOf(field, "n"), strings.Join(parts, ", and "), lasted.Round(time.Second), heads(v)), nodes, len(nodes)
+		intOf(field, "n"), strings.Join(parts, ", and "), lasted.Round(time.Second), heads(v, info.Nodes)), nodes, len(nodes)
 }
 
 // forked is whether the nodes were seen with different blocks at one height.
@@ -109,18 +110,25 @@ func forked(v history.Value) bool {
 	return yes
 }
 
-func heads(v history.Value) string {
+// heads tells the head of each of the nodes, and which did not answer.
+func heads(v history.Value, nodes []string) string {
 	field, _ := v.Field("heads")
 	elems := field.Elems()
 	var parts []string
+	silent := slices.Clone(nodes)
 	level := len(elems) > 2
 	for i := 0; field.Kind() == history.Map && i+1 < len(elems); i += 2 {
 		parts = append(parts, fmt.Sprintf("%s at %s", elems[i].Text(), elems[i+1]))
 		level = level && elems[i+1].Equal(elems[1])
+		silent = slices.DeleteFunc(silent, func(n string) bool { return n == elems[i].Text() })
+	}
+	if len(parts) == 0 {
+		return "heads unknown"
+	}
+	if len(silent) > 0 {
+		return fmt.Sprintf("%s, and no answer from %s", strings.Join(parts, ", "), strings.Join(silent, ", "))
 	}
 	switch {
-	case len(parts) == 0:
-		return "heads unknown"
 	case level && forked(v):
 		return strings.Join(parts, ", ") + ", with different blocks"
 	case level:

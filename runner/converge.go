@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -94,7 +95,11 @@ func (t *test) converge(ctx context.Context) error {
 		if forked {
 			what = "nodes are on different chains, and will stay so"
 		}
-		t.log.Warn(what, "took", took.Round(time.Millisecond), "bound", bound, "heads", fmt.Sprint(heads))
+		said := []any{"took", took.Round(time.Millisecond), "bound", bound, "heads", fmt.Sprint(heads)}
+		if silent := t.silent(heads); len(silent) > 0 {
+			said = append(said, "no-answer-from", strings.Join(silent, ","))
+		}
+		t.log.Warn(what, said...)
 	}
 	var kvs []history.Value
 	for _, c := range t.clients {
@@ -182,6 +187,16 @@ func (t *test) heads(ctx context.Context, heads map[string]int64) error {
 		heads[c.Name()] = int64(h.Number)
 	}
 	return errors.Join(errs...)
+}
+
+// silent lists the nodes that have no head.
+func (t *test) silent(heads map[string]int64) (names []string) {
+	for _, c := range t.clients {
+		if _, answered := heads[c.Name()]; !answered {
+			names = append(names, c.Name())
+		}
+	}
+	return names
 }
 
 // agree reports whether every node has the same block at height n; answered is

@@ -25,8 +25,11 @@ type meter struct {
 	inForce string // fault that was started and not stopped yet
 }
 
+// noFault is the name of none.
+const noFault = "none"
+
 func newMeter() *meter {
-	return &meter{start: time.Now(), stage: "setup", heads: map[string]int64{}}
+	return &meter{start: time.Now(), stage: "setup", heads: map[string]int64{}, inForce: noFault}
 }
 
 func (m *meter) phase(name string) {
@@ -90,10 +93,17 @@ func (m *meter) seeFault(op *history.Op) {
 			m.inForce = e.Name
 		case e.Stop:
 			if _, done := op.Value.Field("requested"); done {
-				m.inForce = ""
+				m.inForce = noFault
 			}
 		}
 	}
+}
+
+// fault is the kind of the fault that is in force, or noFault.
+func (m *meter) fault() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.inForce
 }
 
 // line is the state of the run in one line.
@@ -104,12 +114,8 @@ func (m *meter) line() string {
 	for _, n := range m.nodes {
 		heads += fmt.Sprintf(" %s:%d", n, m.heads[n])
 	}
-	fault := m.inForce
-	if fault == "" {
-		fault = "none"
-	}
 	return fmt.Sprintf("%5.0fs %-7s ok %d fail %d info %d  heads%s  fault %s",
-		time.Since(m.start).Seconds(), m.stage, m.counts[history.OK-1], m.counts[history.Fail-1], m.counts[history.Info-1], heads, fault)
+		time.Since(m.start).Seconds(), m.stage, m.counts[history.OK-1], m.counts[history.Fail-1], m.counts[history.Info-1], heads, m.inForce)
 }
 
 // show writes the line until ctx ends: redrawn in place on a terminal, else a

@@ -167,11 +167,11 @@ func (t *test) watchNodes(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case exit := <-t.net.own.Exits():
-			level := slog.LevelWarn
-			if exit.Signal == syscall.SIGKILL || exit.Code == 0 {
+			level, fault := slog.LevelWarn, t.journal.meter.fault()
+			if fault != noFault && (exit.Signal == syscall.SIGKILL || exit.Code == 0) {
 				level = slog.LevelDebug // as the nemesis does it
 			}
-			t.log.Log(ctx, level, "node process ended", "node", exit.Node, "state", exit.State, "log", exit.Log)
+			t.log.Log(ctx, level, "node process ended", "node", exit.Node, "state", exit.State, "fault", fault, "log", exit.Log)
 			t.log.Debug("the last lines of its log", "node", exit.Node, "tail", exit.Tail)
 			if err := t.journal.note("exit", history.MapOf(
 				history.Keyword("node"), history.Text(exit.Node),

@@ -40,34 +40,52 @@ var dangers = []struct {
 	{[]string{"disk", "power", "file"}, "no disk failed: errors that are not noticed"},
 }
 
-// Blind lists, as sentences, what a run of jepgo's own could not have seen: the
-// workloads that it did not run, and the faults that did not happen in it, as its
-// results tell.
-func Blind(info checker.TestInfo, results []checker.Result) []string {
-	injected := injected(results)
-	var out []string
+// Sight says what shows only where the workload runs, "" for an unknown one.
+func Sight(workload string) string {
 	for _, s := range sights {
-		exists := slices.ContainsFunc(all(), func(c claim) bool { return c.workload == s.workload })
-		if exists && !slices.Contains(info.Workloads, s.workload) {
-			out = append(out, fmt.Sprintf("without the workload %s: %s", s.workload, s.what))
+		if s.workload == workload {
+			return s.what
 		}
 	}
+	return ""
+}
+
+// Blind lists, as sentences, what a run of jepgo's own could not have seen: the
+// faults that did not happen in it, as its results tell, and the workloads that it
+// did not run. Of many of those it gives the names only.
+func Blind(info checker.TestInfo, results []checker.Result) (out []string) {
 	if len(info.Nodes) == 1 {
 		out = append(out, "there was one node: disagreement")
 	}
+	injected := injected(results)
 	if len(injected) == 0 {
-		return append(out, "no fault was injected: whatever only a fault brings to light")
+		out = append(out, "no fault was injected: whatever only a fault brings to light")
 	}
 	for _, d := range dangers {
 		happened := slices.ContainsFunc(injected, func(kind string) bool {
 			return slices.ContainsFunc(d.kinds, func(k string) bool { return strings.HasPrefix(kind, k) })
 		})
-		if !happened {
+		if !happened && len(injected) > 0 {
 			out = append(out, d.what)
 		}
 	}
+	var missing []string
+	for _, c := range all() {
+		if !slices.Contains(info.Workloads, c.workload) && !slices.Contains(missing, c.workload) {
+			missing = append(missing, c.workload)
+		}
+	}
+	if len(missing) > fewWorkloads {
+		return append(out, fmt.Sprintf("the workloads %s did not run: what each of them is for (jepgo explain tells)", strings.Join(missing, ", ")))
+	}
+	for _, workload := range missing {
+		out = append(out, fmt.Sprintf("without the workload %s: %s", workload, Sight(workload)))
+	}
 	return out
 }
+
+// fewWorkloads is how many have a line each.
+const fewWorkloads = 3
 
 // injected lists the kinds of fault that happened in a run.
 func injected(results []checker.Result) []string {

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,15 +56,19 @@ func TestBlind(t *testing.T) {
 	info := checker.TestInfo{Nodes: []string{"n1"}, Workloads: []string{"head"}}
 	faults := []checker.Result{{Checker: "faults", Stats: []checker.Stat{{Name: "kill", Value: "once, 3s in force"}, {Name: "clock-bump", Value: "0 times"}}}}
 	text := strings.Join(Blind(info, faults), "\n")
-	for _, want := range []string{"without the workload register", "one node", "never split", "no clock was wrong"} {
+	for _, want := range []string{"did not run", "register", "one node", "never split", "no clock was wrong"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not said of:\n%s", want, text)
 		}
 	}
-	for _, wrong := range []string{"without the workload head", "no node died", "no fault was injected"} {
+	for _, wrong := range []string{"head", "no node died", "no fault was injected"} {
 		if strings.Contains(text, wrong) {
 			t.Errorf("%q is said of:\n%s", wrong, text)
 		}
+	}
+	info.Workloads = slices.DeleteFunc(Workloads(), func(w string) bool { return w == "register" })
+	if text := strings.Join(Blind(info, nil), "\n"); !strings.Contains(text, "without the workload register: a read") {
+		t.Errorf("all but one workload: %s", text)
 	}
 	if text := strings.Join(Blind(info, nil), "\n"); !strings.Contains(text, "no fault was injected") {
 		t.Errorf("no faults: %s", text)

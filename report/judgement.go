@@ -44,7 +44,7 @@ func (j *Judgement) reason() string {
 	if j.Undecided != "" {
 		return oneLine(j.Undecided)
 	}
-	var facts int
+	var facts, warnings int
 	for _, want := range []checker.Verdict{checker.Invalid, checker.Unknown} {
 		for _, r := range j.Results {
 			if r.Verdict != want || j.Verdict != want {
@@ -61,12 +61,20 @@ func (j *Judgement) reason() string {
 	}
 	for _, r := range j.Results {
 		facts += r.Facts
+		warnings += len(r.Warnings)
 	}
 	if j.Verdict == checker.Valid && j.Main && len(j.Results) > 0 && j.Results[0].Reason != "" {
 		return j.Results[0].Checker + ": " + oneLine(j.Results[0].Reason)
 	}
 	if j.Verdict == checker.Valid {
-		return fmt.Sprintf("%d ops, %d facts compared", j.Ops, facts)
+		said := fmt.Sprintf("%d ops, %d facts compared", j.Ops, facts)
+		switch {
+		case warnings == 1:
+			said += ", 1 warning"
+		case warnings > 1:
+			said += fmt.Sprintf(", %d warnings", warnings)
+		}
+		return said
 	}
 	return "nothing was judged"
 }

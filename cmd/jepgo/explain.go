@@ -161,7 +161,7 @@ func topics() []topic {
 	}
 	ts = append(ts, topic{kind: "trigger", name: "triggers", text: func() (string, error) { return strings.Join(nemesis.Triggers(), "\n"), nil }})
 	for _, w := range workloads.All() {
-		ts = append(ts, topic{kind: "workload", name: w.Name, text: func() (string, error) { return w.Doc, nil }})
+		ts = append(ts, topic{kind: "workload", name: w.Name, text: func() (string, error) { return explainWorkload(w), nil }})
 	}
 	for _, p := range claims.Profiles() {
 		ts = append(ts, topic{kind: "profile", name: p.Name, text: func() (string, error) { return p.Explain(), nil }})
@@ -194,6 +194,13 @@ func anomalies() (names []string) {
 	names = append(names, lattice.Anomalies()...)
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+func explainWorkload(w workloads.Workload) string {
+	if sight := claims.Sight(w.Name); sight != "" {
+		return fmt.Sprintf("%s\nIt is for: %s.", w.Doc, sight)
+	}
+	return w.Doc
 }
 
 func explainAnomaly(name string) string {

@@ -173,7 +173,7 @@ func TestStatsMeasures(t *testing.T) {
 		t.Errorf("not measured: %v", want)
 	}
 	for _, s := range NemesisFaults().Check(context.Background(), h).Stats {
-		if s.Name == "kill" && s.Value != "once, 20ms in force" {
+		if s.Name == "kill" && s.Value != "once, 4ms in force" {
 			t.Errorf("kill was in force %q", s.Value)
 		}
 	}
@@ -190,8 +190,8 @@ func TestInForce(t *testing.T) {
 		return op
 	}
 	targets := history.Vec(history.Text("n1"))
-	outcome := func(f string, measured int64, problem string) history.Op {
-		kvs := []history.Value{history.Keyword("targets"), targets, history.Keyword("measured"), history.Int(measured)}
+	outcome := func(f string, requested, measured int64, problem string) history.Op {
+		kvs := []history.Value{history.Keyword("targets"), targets, history.Keyword("requested"), history.Int(requested), history.Keyword("measured"), history.Int(measured)}
 		if problem == "" {
 			kvs = append(kvs, history.Keyword("evidence"), history.MapOf(history.Keyword("seen"), history.Flag(true)))
 		}
@@ -199,8 +199,8 @@ func TestInForce(t *testing.T) {
 	}
 	fault := func(bites, end string) []history.Op {
 		return []history.Op{
-			nemesis("start-delay", targets, ""), outcome("start-delay", 1e9, bites),
-			nemesis("stop-delay", targets, ""), outcome("stop-delay", 3e9, end),
+			nemesis("start-delay", targets, ""), outcome("start-delay", 5e8, 1e9, bites),
+			nemesis("stop-delay", targets, ""), outcome("stop-delay", 3e9, 9e9, end),
 		}
 	}
 	for _, c := range []struct {

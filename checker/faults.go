@@ -218,8 +218,9 @@ func errorText(op *history.Op) string {
 }
 
 // inForce adds up how often one kind of fault was requested, and how long it was
-// in force: of those that were seen to bite, to stay, and to be undone. Of the
-// others nobody knows.
+// in force for certain, from when it was seen to bite until it was to be undone: of
+// those that were seen to bite, to stay, and to be undone. Of the others nobody
+// knows. How long the undoing took, the restart of a node say, is not in it.
 type inForce struct {
 	count, doubtful, measured int
 	total                     time.Duration
@@ -231,7 +232,7 @@ func (k *inForce) add(h *ours, f Fault, sound bool) {
 		k.doubtful++
 		return
 	}
-	from, to := intOf(h.op(f.Begun).Value, "measured"), intOf(h.op(f.Undone).Value, "measured")
+	from, to := intOf(h.op(f.Begun).Value, "measured"), intOf(h.op(f.Undone).Value, "requested")
 	if from > 0 && to >= from {
 		k.measured++
 		k.total += time.Duration(to - from)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/checker/chain"
+	"github.com/jepgo/jepgo/usage"
 )
 
 // claim is what one workload's operations are held to.
@@ -86,7 +87,7 @@ func Streams(info checker.TestInfo) (fair []checker.Stream, notClaimed []string,
 	for _, name := range info.Workloads {
 		i := slices.IndexFunc(all(), func(c claim) bool { return c.workload == name })
 		if i < 0 {
-			return nil, nil, fmt.Errorf("workload %q does not exist, want one of %s", name, strings.Join(Workloads(), ", "))
+			return nil, nil, fmt.Errorf("workload %q does not exist: %swant one of %s", name, usage.Meant(name, Workloads()), strings.Join(Workloads(), ", "))
 		}
 		c := all()[i]
 		add(c.streams(p, r)...)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/jepgo/jepgo/checker"
+	"github.com/jepgo/jepgo/usage"
 )
 
 // Profile is what kind of network this is, and so which claims are fair.
@@ -111,7 +112,7 @@ func ParseProfile(name string) (Profile, error) {
 			return p, nil
 		}
 	}
-	return Profile{}, fmt.Errorf("profile %q does not exist, want one of %s", name, strings.Join(ProfileNames(), ", "))
+	return Profile{}, fmt.Errorf("profile %q does not exist: %swant one of %s", name, usage.Meant(name, ProfileNames()), strings.Join(ProfileNames(), ", "))
 }
 
 // ParseLevel returns the profile whose claims a --claim stands for.
@@ -122,7 +123,7 @@ func ParseLevel(name string) (Profile, error) {
 		}
 	}
 	if !slices.Contains(ProfileNames(), name) {
-		return Profile{}, fmt.Errorf("claim %q does not exist, want one of %s", name, strings.Join(Levels(), ", "))
+		return Profile{}, fmt.Errorf("claim %q does not exist: %swant one of %s", name, usage.Meant(name, Levels()), strings.Join(Levels(), ", "))
 	}
 	return ParseProfile(name)
 }

@@ -18,6 +18,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+
+	"github.com/jepgo/jepgo/usage"
 )
 
 // Options say what to write. The zero value of a field is its default.
@@ -145,17 +147,17 @@ func (o *Options) Check() error {
 		o.Workload = "append"
 	}
 	if !slices.Contains(Workloads(), o.Workload) {
-		return fmt.Errorf("workload %q does not exist, want one of %s", o.Workload, strings.Join(Workloads(), ", "))
+		return fmt.Errorf("workload %q does not exist: %swant one of %s", o.Workload, usage.Meant(o.Workload, Workloads()), strings.Join(Workloads(), ", "))
 	}
 	if o.Isolation == "" {
 		o.Isolation = isolations[0]
 	}
 	if !slices.Contains(isolations, o.Isolation) {
-		return fmt.Errorf("isolation %q does not exist, want one of %s", o.Isolation, strings.Join(isolations, ", "))
+		return fmt.Errorf("isolation %q does not exist: %swant one of %s", o.Isolation, usage.Meant(o.Isolation, isolations), strings.Join(isolations, ", "))
 	}
 	for _, name := range o.Plant {
 		if known := Anomalies(o.Workload); !slices.Contains(known, name) {
-			return fmt.Errorf("anomaly %q cannot be planted in workload %s, want one of %s", name, o.Workload, strings.Join(known, ", "))
+			return fmt.Errorf("anomaly %q cannot be planted in workload %s: %swant one of %s", name, o.Workload, usage.Meant(name, known), strings.Join(known, ", "))
 		}
 	}
 	for _, n := range []struct {

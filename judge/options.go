@@ -62,13 +62,13 @@ func (o *Options) Check() error {
 			return usage.Errorf("--workload %q and --model %q: want one of them", o.Workload, o.Model)
 		}
 		if _, ok := find(o.Workload); !ok {
-			return usage.Errorf("--workload %q does not exist: want one of %s", o.Workload, strings.Join(Models(), ", "))
+			return usage.Errorf("--workload %q does not exist: %swant one of %s", o.Workload, usage.Meant(o.Workload, Models()), strings.Join(Models(), ", "))
 		}
 		o.Model = o.Workload
 	}
 	if o.Model != "" && o.Model != modelChain {
 		if _, ok := find(o.Model); !ok {
-			return usage.Errorf("--model %q does not exist: want one of %s", o.Model, strings.Join(Models(), ", "))
+			return usage.Errorf("--model %q does not exist: %swant one of %s", o.Model, usage.Meant(o.Model, Models()), strings.Join(Models(), ", "))
 		}
 	}
 	if o.Claim != "" {
@@ -78,7 +78,7 @@ func (o *Options) Check() error {
 	}
 	for _, name := range o.Checkers {
 		if !slices.Contains(Checkers(), name) {
-			return usage.Errorf("--checker %q does not exist: want one of %s", name, strings.Join(Checkers(), ", "))
+			return usage.Errorf("--checker %q does not exist: %swant one of %s", name, usage.Meant(name, Checkers()), strings.Join(Checkers(), ", "))
 		}
 	}
 	if o.Nil != "" && o.Nil != "any" && o.Nil != "absent" {

@@ -27,7 +27,7 @@ func clockBumpEntry() Entry {
 		}
 		what := "by ±11 ms to ±288 s, drawn each time (as Jepsen does)"
 		if by != 0 {
-			f.asked, what = ":"+by.String(), fmt.Sprintf("by %v", by)
+			f.asked, what = ":"+signed(by), "by "+signed(by)
 		}
 		f.explain = "Lets the clocks of nodes jump " + what + ", and jump back at the end. " +
 			"It bites when each clock, read as the node itself sees it, is off by what was asked for within 1 ms, or when a node ends of it. " +
@@ -62,9 +62,18 @@ const (
 	mostJump  = 10 * 365 * 24 * time.Hour
 )
 
+// signed renders an offset with its sign, so that it is not taken for how long the
+// fault stays.
+func signed(d time.Duration) string {
+	if d > 0 {
+		return "+" + d.String()
+	}
+	return d.String()
+}
+
 // jumpParam takes an offset: 10s, +10s, -2h.
 func jumpParam(at *time.Duration) param {
-	doc := "an offset such as 10s or -2h"
+	doc := "an offset such as +10s or -2h"
 	return param{
 		doc: doc,
 		take: func(part string) (bool, error) {

@@ -284,13 +284,13 @@ func TestClockDoubts(t *testing.T) {
 func TestClockSpecs(t *testing.T) {
 	for spec, want := range map[string]string{
 		"clock-bump":                         "clock-bump",
-		"clock-bump:+10s:one":                "clock-bump:one:10s",
+		"clock-bump:+10s:one":                "clock-bump:one:+10s",
 		"clock-bump:all:-2h":                 "clock-bump:all:-2h0m0s",
-		"clock-bump:n1:+10s+30s":             "clock-bump:n1:10s",
+		"clock-bump:n1:+10s+30s":             "clock-bump:n1:+10s",
 		"clock-drift:1%":                     "clock-drift:10000ppm",
 		"clock-drift:-500ppm:n1":             "clock-drift:n1:-500ppm",
 		"clock-strobe:period=50ms:one:-4s":   "clock-strobe:one:-4s:period=50ms",
-		"clock-reset:hold=200ms:3s:proposer": "clock-reset:proposer:3s:hold=200ms",
+		"clock-reset:hold=200ms:3s:proposer": "clock-reset:proposer:+3s:hold=200ms",
 		"clock-bump:1s:3s":                   "",
 		"clock-bump:1ms":                     "",
 		"clock-bump:500000h":                 "",

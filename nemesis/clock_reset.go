@@ -31,7 +31,7 @@ func clockResetEntry() Entry {
 		}
 		what := "±11 ms to ±288 s, drawn each time"
 		if by != 0 {
-			f.asked, what = ":"+by.String(), by.String()
+			f.asked, what = ":"+signed(by), signed(by)
 		}
 		if hold != defaultHold {
 			f.asked += ":hold=" + hold.String()

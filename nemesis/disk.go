@@ -83,7 +83,7 @@ func possibleOnDisks(fault string, t targets, r Reach) error {
 		return err
 	}
 	if !r.Disks {
-		return fmt.Errorf("nemesis %q: the nodes' data directories cannot be put on disks of jepgo's here", fault)
+		return fmt.Errorf("nemesis %q: the data directories of this network's nodes are not on disks of jepgo's, as only those of the embedded devnet are: leave out --devnet FILE", fault)
 	}
 	if err := disk.Probe(); err != nil {
 		return fmt.Errorf("nemesis %q: %w", fault, err)

@@ -261,12 +261,12 @@ func TestHarm(t *testing.T) {
 func TestDiskFaultsPossible(t *testing.T) {
 	r := reach(4)
 	for text, want := range map[string]string{
-		"disk-slow":          `nemesis "disk-slow": the nodes' data directories cannot be put on disks of jepgo's here`,
-		"power":              `nemesis "power": the nodes' data directories cannot be put on disks of jepgo's here`,
+		"disk-slow":          `nemesis "disk-slow": the data directories of this network's nodes are not on disks of jepgo's, as only those of the embedded devnet are: leave out --devnet FILE`,
+		"power":              `nemesis "power": the data directories of this network's nodes are not on disks of jepgo's, as only those of the embedded devnet are: leave out --devnet FILE`,
 		"wipe":               `nemesis "wipe": destroys data that no undo brings back: on a network of jepgo's own, say --allow-irreversible`,
 		"power:clean:50%":    `nemesis "power:50%:clean": expected a share of sectors that survive, or clean`,
 		"disk-slow:1h":       `nemesis "disk-slow:1h": "1h": expected a latency such as 50ms, from 1ms to 5s`,
-		"disk-error:5%:read": `nemesis "disk-error:read:5%": the nodes' data directories cannot be put on disks of jepgo's here`,
+		"disk-error:5%:read": `nemesis "disk-error:read:5%": the data directories of this network's nodes are not on disks of jepgo's, as only those of the embedded devnet are: leave out --devnet FILE`,
 	} {
 		if _, err := Parse(text, r); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v\nwant %s", text, err, want)

@@ -127,7 +127,7 @@ func linksOffer(name string, r Reach, features ...link.Feature) error {
 		if link.Offers(r.Links, feature) {
 			continue
 		}
-		why := "links of this kind do nothing of the sort"
+		why := "links of the kind asked for have no such thing"
 		if len(r.Links) == 0 {
 			why = "nodes that dial each other directly leave nothing between them that could do it"
 		}

@@ -291,11 +291,11 @@ func TestHalfApplied(t *testing.T) {
 func TestLinkFaultsOutOfReach(t *testing.T) {
 	r := reach(4)
 	for spec, want := range map[string]string{
-		"loss":            `nemesis "loss": needs --link emulator or --link kernel: links of this kind do nothing of the sort (loss)`,
-		"loss:bursty":     `nemesis "loss:bursty": needs --link emulator: links of this kind do nothing of the sort (burst)`,
-		"corrupt":         `nemesis "corrupt": needs --link emulator: links of this kind do nothing of the sort (corrupt)`,
-		"duplicate:n1":    `nemesis "duplicate:n1": needs --link emulator: links of this kind do nothing of the sort (duplicate)`,
-		"reorder:10%":     `nemesis "reorder:10%": needs --link emulator: links of this kind do nothing of the sort (reorder)`,
+		"loss":            `nemesis "loss": needs --link emulator or --link kernel: links of the kind asked for have no such thing (loss)`,
+		"loss:bursty":     `nemesis "loss:bursty": needs --link emulator: links of the kind asked for have no such thing (burst)`,
+		"corrupt":         `nemesis "corrupt": needs --link emulator: links of the kind asked for have no such thing (corrupt)`,
+		"duplicate:n1":    `nemesis "duplicate:n1": needs --link emulator: links of the kind asked for have no such thing (duplicate)`,
+		"reorder:10%":     `nemesis "reorder:10%": needs --link emulator: links of the kind asked for have no such thing (reorder)`,
 		"delay:n5":        `nemesis "delay:n5": node "n5": there are 4 nodes`,
 		"delay:0s":        `"0s": expected a delay such as 200ms, from 1ms to 10m0s`,
 		"reset:0%":        `"0%": expected a share of packets or reads such as 2%, above 0% and up to 100%`,

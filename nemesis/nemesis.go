@@ -3,6 +3,7 @@ package nemesis
 import (
 	"context"
 	"math/rand/v2"
+	"time"
 
 	"github.com/jepgo/jepgo/devnet"
 	"github.com/jepgo/jepgo/devnet/link"
@@ -95,6 +96,7 @@ type Reach struct {
 	Ops          bool           // the clients' operations are counted
 	Metrics      bool           // the nodes' Prometheus endpoints are known
 	Quorum       Quorum         // whom faults may hit together
+	Time         time.Duration  // of the main phase, 0 where it is not known
 }
 
 // reach is what there is once the network is: what Parse was asked for has been

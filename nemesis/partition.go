@@ -54,7 +54,7 @@ func newPartition(spec string) (Fault, error) {
 func (p *partitionFault) params() []param {
 	return []param{
 		{
-			doc: "a grudge (" + list(grudgeNames()) + ")",
+			doc: "a grudge (" + list(grudgeNames()) + ")", names: grudgeNames(),
 			take: func(part string) (bool, error) {
 				for _, k := range grudgeKinds() {
 					if k.name == part {
@@ -126,7 +126,7 @@ func (p partitionFault) Possible(r Reach) error {
 	}
 	kinds = slices.DeleteFunc(kinds, func(k grudgeKind) bool { return k.role && !r.Proposers })
 	if len(kinds) == 0 {
-		return fmt.Errorf("nemesis %q: this network does not tell who proposes next", p.Name())
+		return fmt.Errorf("nemesis %q: %s", p.Name(), noProposers)
 	}
 	if r.Quorum == QuorumSafe && !slices.ContainsFunc(kinds, func(k grudgeKind) bool { return k.min <= r.Nodes && k.maySpareQuorum(r.Nodes) }) {
 		return fmt.Errorf("nemesis %q: quorum safe: with equal voting power it always cuts a third or more of %d nodes off", p.Name(), r.Nodes)

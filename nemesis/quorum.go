@@ -156,3 +156,10 @@ func (k grudgeKind) maySpareQuorum(n int) bool {
 	}
 	return false
 }
+
+// Quorums describes what --quorum takes, for help.
+func Quorums() string {
+	return "--quorum any (the default) sets no limit to whom a fault hits: it may stop the chain, which is worth testing.\n" +
+		"--quorum safe hits less than a third of the voting power at a time, nodes that are cut off or do not run anyway included, so that a BFT chain must go on. " +
+		"A fault whose targets are fixed and more than that is refused."
+}

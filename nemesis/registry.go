@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/jepgo/jepgo/usage"
 )
 
 // Entry is one kind of fault in the registry.
@@ -227,5 +229,8 @@ func Lookup(item string) (Entry, Fault, error) {
 		}
 		return e, f, nil
 	}
-	return Entry{}, nil, fmt.Errorf("nemesis %q: unknown; expected %s, joined by commas", item, list(Names()))
+	if item == "" {
+		return Entry{}, nil, fmt.Errorf("nothing between two commas, or around one; expected %s, joined by commas", list(Names()))
+	}
+	return Entry{}, nil, fmt.Errorf("nemesis %q: unknown; %sexpected %s, joined by commas", item, usage.Meant(name, Names()), list(Names()))
 }

@@ -68,17 +68,21 @@ func TestParseErrors(t *testing.T) {
 	known := list(Names())
 	targets, kills := docs([]param{new(targets).param()}), docs(new(killFault).params())
 	for text, want := range map[string]string{
-		"":                 `nemesis "": unknown; expected ` + known + `, joined by commas`,
-		"partitoin":        `nemesis "partitoin": unknown; expected ` + known + `, joined by commas`,
-		"kill,":            `nemesis "": unknown; expected ` + known + `, joined by commas`,
-		"kill, pause":      `nemesis " pause": unknown; expected ` + known + `, joined by commas`,
+		"":                 `nothing between two commas, or around one; expected ` + known + `, joined by commas`,
+		"partitoin":        `nemesis "partitoin": unknown; did you mean partition? expected ` + known + `, joined by commas`,
+		"partly":           `nemesis "partly": unknown; expected ` + known + `, joined by commas`,
+		"kill,":            `nothing between two commas, or around one; expected ` + known + `, joined by commas`,
+		"kill, pause":      `nemesis " pause": unknown; did you mean pause? expected ` + known + `, joined by commas`,
 		"none,kill":        `nemesis "none": goes with no other`,
 		"all:one":          `nemesis "all:one": all takes nothing after it`,
 		"kill:":            `nemesis "kill:": expected after the colon ` + kills,
 		"kill:two":         `nemesis "kill:two": "two": unknown; expected ` + kills,
+		"kill:10s":         `nemesis "kill:10s": "10s": unknown; expected ` + kills + `; how long a fault stays is after a +, as in kill+10s`,
+		"kill:10":          `nemesis "kill:10": "10": a number without a unit; expected ` + kills,
+		"kill:9999999h":    `nemesis "kill:9999999h": "9999999h": more than 292 years, or an unknown unit; expected ` + kills,
 		"kill:one:all":     `nemesis "kill:one:all": "all" after "one": both are ` + targets + `, expected one`,
 		"kill:n5":          `nemesis "kill:n5": node "n5": there are 4 nodes`,
-		"partition:thirds": `nemesis "partition:thirds": "thirds": unknown; expected ` + docs(new(partitionFault).params()),
+		"partition:thirds": `nemesis "partition:thirds": "thirds": unknown; did you mean under-two-thirds, over-two-thirds? expected ` + docs(new(partitionFault).params()),
 		"partition:one:2s": `nemesis "partition:one:2s": period 2s: expected it with flapping only`,
 	} {
 		if _, err := Parse(text, reach(4)); err == nil || err.Error() != want {

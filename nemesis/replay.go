@@ -238,7 +238,7 @@ func DecodeSchedule(text []byte) (*Schedule, error) {
 		case errors.As(err, &syntax):
 			at = syntax.Offset
 		case errors.As(err, &kind):
-			at = kind.Offset
+			at, err = kind.Offset, fmt.Errorf("%s; expected the schedule.json of a run", wrongKind(kind))
 		default:
 			if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
 				// The decoder is at the end of the value by now.
@@ -268,6 +268,14 @@ func DecodeSchedule(text []byte) (*Schedule, error) {
 		}
 	}
 	return s, nil
+}
+
+// wrongKind says what a JSON value is that must be another.
+func wrongKind(e *json.UnmarshalTypeError) string {
+	if e.Field == "" {
+		return "it is of kind " + e.Value
+	}
+	return fmt.Sprintf("field %q is of kind %s", e.Field, e.Value)
 }
 
 func (s *Schedule) check() error {

@@ -5,13 +5,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jepgo/jepgo/usage"
 )
 
 // param is one thing that may follow a fault's name in --nemesis, after a colon:
 // kill:one, delay:200ms:n2. Parts come in any order; each is taken by the first
 // param that takes it.
 type param struct {
-	doc string // for help and errors: "a delay such as 200ms"
+	doc   string   // for help and errors: "a delay such as 200ms"
+	names []string // the words that it takes, for errors
 	// take returns whether the part is meant for this param, and what is wrong
 	// with it if so.
 	take func(part string) (mine bool, err error)
@@ -37,13 +40,47 @@ func parseSpec(spec string, params ...param) error {
 		}
 		switch {
 		case at < 0:
-			return fmt.Errorf("%q: unknown; expected %s", part, docs(params))
+			meant := usage.Meant(part, words(params))
+			wrong := "unknown"
+			if meant == "" {
+				wrong = unknownPart(part)
+			}
+			return fmt.Errorf("%q: %s; %sexpected %s%s", part, wrong, meant, docs(params), meantLength(part))
 		case taken[at] != "":
 			return fmt.Errorf("%q after %q: both are %s, expected one", part, taken[at], params[at].doc)
 		}
 		taken[at] = part
 	}
 	return nil
+}
+
+func words(params []param) (ws []string) {
+	for _, p := range params {
+		ws = append(ws, p.names...)
+	}
+	return ws
+}
+
+// unknownPart says what is wrong with a part that nothing takes.
+func unknownPart(part string) string {
+	if _, err := strconv.ParseFloat(part, 64); err == nil {
+		return "a number without a unit"
+	}
+	if number := strings.TrimRight(part, "nuµmsh"); number != part {
+		_, bad := time.ParseDuration(part)
+		if _, err := strconv.ParseFloat(number, 64); err == nil && bad != nil {
+			return "more than 292 years, or an unknown unit"
+		}
+	}
+	return "unknown"
+}
+
+// meantLength is for who wrote a length where options are.
+func meantLength(part string) string {
+	if _, err := time.ParseDuration(part); err != nil || part == "0" {
+		return ""
+	}
+	return "; how long a fault stays is after a +, as in kill+10s"
 }
 
 func docs(params []param) string {
@@ -66,7 +103,7 @@ func specs(params ...param) []string {
 // oneOf takes one of several names.
 func oneOf(at *string, names ...string) param {
 	return param{
-		doc: "one of " + list(names),
+		doc: "one of " + list(names), names: names,
 		take: func(part string) (bool, error) {
 			for _, n := range names {
 				if part == n {

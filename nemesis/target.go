@@ -46,6 +46,9 @@ func targetKinds() []targetKind {
 	}
 }
 
+// noProposers says what a network lacks that does not tell its proposers.
+const noProposers = "this network does not tell who proposes next, as the embedded devnet and devnet files do where every node has comet"
+
 func proposer(ctx context.Context, net Net) ([]string, error) {
 	if net.Proposers == nil {
 		return nil, errors.New("the next proposer: nobody here can tell it")
@@ -75,7 +78,7 @@ type targets struct {
 // param takes a rule or a node's name.
 func (t *targets) param() param {
 	return param{
-		doc: "targets (" + list(targetNames()) + ", or a node such as n1)",
+		doc: "targets (" + list(targetNames()) + ", or a node such as n1)", names: targetNames(),
 		take: func(part string) (bool, error) {
 			for _, k := range targetKinds() {
 				if k.name == part {
@@ -133,7 +136,7 @@ func (t targets) possible(fault string, r Reach) error {
 		return fmt.Errorf("nemesis %q: %w", fault, devnet.ErrNoControl)
 	}
 	if t.kind != nil && t.kind.role != nil && !r.Proposers {
-		return fmt.Errorf("nemesis %q: %s: this network does not tell it", fault, t.kind.doc)
+		return fmt.Errorf("nemesis %q: %s: %s", fault, t.kind.doc, noProposers)
 	}
 	if n, _ := strconv.Atoi(strings.TrimPrefix(t.node, "n")); n > r.Nodes {
 		return fmt.Errorf("nemesis %q: node %q: there are %d nodes", fault, t.node, r.Nodes)

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/jepgo/jepgo/usage"
 )
 
 // trigger is the moment at which a fault starts: what follows the @ in
@@ -66,6 +68,12 @@ func triggerKinds() []triggerKind {
 	}
 }
 
+// Lengths describes what may follow the + of a fault in --nemesis.
+func Lengths() string {
+	return "kill+10s, kill@height=50+5blocks: how long it stays in force, a time or a number of blocks; without it, the interval of the run. " +
+		"Right after a colon a + is the sign of a number: clock-bump:+10s is a jump of ten seconds, clock-bump+10s one that stays so long"
+}
+
 // Triggers describes what may follow the @ of a fault in --nemesis, one line
 // each, for help.
 func Triggers() []string {
@@ -103,7 +111,7 @@ func parseTrigger(text string) (trigger, error) {
 		}
 		return t, nil
 	}
-	return trigger{}, fmt.Errorf("trigger %q: unknown; expected one of %s, with = and a value", text, list(known))
+	return trigger{}, fmt.Errorf("trigger %q: unknown; %sexpected one of %s, with = and a value", text, usage.Meant(name, known), list(known))
 }
 
 // possible says why it can never fire with that reach.
@@ -113,6 +121,9 @@ func (t trigger) possible(r Reach) error {
 	}
 	if n, _ := strconv.Atoi(strings.TrimPrefix(t.node, "n")); n > r.Nodes {
 		return fmt.Errorf("trigger %q: node %q: there are %d nodes", t, t.node, r.Nodes)
+	}
+	if r.Time > 0 && t.d >= r.Time {
+		return fmt.Errorf("trigger %q: the main phase is over after %v; expected less, or a longer --time", t, r.Time)
 	}
 	return nil
 }
@@ -130,7 +141,7 @@ func needsProposers(r Reach) string {
 	if r.Proposers {
 		return ""
 	}
-	return "this network does not tell who proposes next"
+	return noProposers
 }
 
 func needsOps(r Reach) string {

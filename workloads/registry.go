@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/jepgo/jepgo/usage"
 )
 
 // All lists the workloads by name. To add one, add it here.
@@ -86,5 +88,5 @@ func Get(name string) (Workload, error) {
 			return w, nil
 		}
 	}
-	return Workload{}, fmt.Errorf("workload %q does not exist, want %s or some of %s", name, Everything, strings.Join(Names(), ", "))
+	return Workload{}, fmt.Errorf("workload %q does not exist: %swant %s or some of %s", name, usage.Meant(name, Names()), Everything, strings.Join(Names(), ", "))
 }

@@ -70,7 +70,7 @@ and the bug are then those it was made with.`,
 				return usage.Errorf("--link %s: %w", o.Link, err)
 			}
 			if o.Bug != "" && !slices.Contains(runner.Bugs(), o.Bug) {
-				return usage.Errorf("--bug %q does not exist: want one of %s", o.Bug, strings.Join(runner.Bugs(), ", "))
+				return usage.Errorf("--bug %q does not exist: %swant one of %s", o.Bug, usage.Meant(o.Bug, runner.Bugs()), strings.Join(runner.Bugs(), ", "))
 			}
 			o.Seed = fmt.Sprint(seed)
 			ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Minute)

@@ -106,40 +106,13 @@ func explain(kind, name string) (string, error) {
 	return strings.Join(parts, "\n"), nil
 }
 
-// similar returns what is spelled much like name: one of the two within the other,
-// or two letters apart at most.
-func similar(name string) (close []string) {
-	name = strings.ToLower(name)
+// similar returns what is spelled much like name.
+func similar(name string) []string {
+	var names []string
 	for _, t := range topics() {
-		other := strings.ToLower(t.name)
-		within := len(name) > 2 && strings.Contains(other, name) || len(other) > 2 && strings.Contains(name, other)
-		if (within || distance(name, other) <= min(2, len(name)/3)) && !slices.Contains(close, t.name) {
-			close = append(close, t.name)
-		}
+		names = append(names, t.name)
 	}
-	return close[:min(len(close), 8)]
-}
-
-// distance is how many letters must be put in, taken out or changed to make b of a
-// (Levenshtein 1965).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := before
-			if a[i] != b[j] {
-				change++
-			}
-			before = row[j+1]
-			row[j+1] = min(change, row[j]+1, before+1)
-		}
-	}
-	return row[len(b)]
+	return usage.Similar(name, names)
 }
 
 const kindFault = "fault"
@@ -159,7 +132,11 @@ func topics() []topic {
 	for _, name := range slices.Sorted(maps.Keys(selections)) {
 		ts = append(ts, topic{kind: "faults", name: name, text: func() (string, error) { return selections[name], nil }})
 	}
-	ts = append(ts, topic{kind: "trigger", name: "triggers", text: func() (string, error) { return strings.Join(nemesis.Triggers(), "\n"), nil }})
+	ts = append(ts,
+		topic{kind: "trigger", name: "triggers", also: []string{"trigger"}, text: func() (string, error) {
+			return "After the @ of a fault, when it starts:\n  " + strings.Join(nemesis.Triggers(), "\n  ") + "\nAfter a +:\n  " + nemesis.Lengths() + "\n", nil
+		}},
+		topic{kind: "quorum", name: "quorum", text: func() (string, error) { return nemesis.Quorums(), nil }})
 	for _, w := range workloads.All() {
 		ts = append(ts, topic{kind: "workload", name: w.Name, text: func() (string, error) { return explainWorkload(w), nil }})
 	}

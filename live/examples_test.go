@@ -74,7 +74,7 @@ func spaced(t *testing.T, name string) string {
 func TestEmbeddedFromAFile(t *testing.T) {
 	file := example(t, "embedded.yaml")
 	dir := t.TempDir()
-	r := jepgo(t, dir, "test", "--devnet", file, "--link", spaced(t, mechanism.Kernel), "--nemesis", "partition:halves,kill:one,pause:one", "--time", "60s", "--nemesis-interval", "4s", "--seed", "2")
+	r := jepgo(t, dir, "test", "--devnet", file, "--link", spaced(t, mechanism.Kernel), "--nemesis", "partition:halves,kill:proposer,pause:one", "--time", "60s", "--nemesis-interval", "4s", "--seed", "2")
 	if r.status != 0 {
 		t.Errorf("want a valid run: %s", r)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jepgo/jepgo/claims"
 	"github.com/jepgo/jepgo/client"
+	"github.com/jepgo/jepgo/devnet/attach"
 	"github.com/jepgo/jepgo/history"
 	"github.com/jepgo/jepgo/nemesis"
 	"github.com/jepgo/jepgo/store"
@@ -27,6 +28,7 @@ type test struct {
 	log     *slog.Logger
 	journal *journal
 
+	attached  *attach.Network // nil where jepgo starts the nodes
 	net       *network
 	clients   []*client.Client
 	comets    []*client.Comet // of every node, or none

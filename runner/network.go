@@ -32,8 +32,9 @@ import (
 // processes and links are out of reach.
 type network struct {
 	devnet.Network
-	own      started           // nil when attached
-	embedded *embedded.Network // own, where its nodes are jepgo's; else nil
+	own       started           // nil when attached
+	embedded  *embedded.Network // own, where its nodes are jepgo's; else nil
+	proposers nemesis.Proposers // own, where it tells who proposes; else nil
 }
 
 // started is a network whose nodes jepgo has started, whatever they are.
@@ -61,8 +62,9 @@ func (n *network) power(quorum nemesis.Quorum) nemesis.Net {
 		power.Processes, power.Links, power.Chain, power.RPC, power.Disks = n.own, n.own.Links(), n.own, n.own, n.own
 	}
 	if n.embedded != nil {
-		power.Proposers, power.Configs, power.Peers = n.embedded, n.embedded, hostile{n.embedded}
+		power.Configs, power.Peers = n.embedded, hostile{n.embedded}
 	}
+	power.Proposers = n.proposers
 	return power
 }
 
@@ -83,6 +85,18 @@ const (
 	closeBound = 30 * time.Second // SIGTERM first, SIGKILL at the end
 )
 
+// attach joins the network behind --rpc; nil where there is none.
+func (o *Options) attach(ctx context.Context) (*attach.Network, error) {
+	if len(o.RPC) == 0 {
+		return nil, nil
+	}
+	n, err := attach.Attach(ctx, o.endpoints())
+	if err != nil {
+		return nil, usage.Errorf("%w", err)
+	}
+	return n, nil
+}
+
 func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*network, error) {
 	start := time.Now()
 	needs := nemesis.NeedsOf(t.o.faults)
@@ -99,16 +113,16 @@ func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*ne
 			return nil, err
 		}
 		t.log.Info("devnet makes blocks", "file", t.o.Devnet, "nodes", t.o.Nodes, "took", time.Since(start).Round(time.Millisecond))
-		return &network{Network: n, own: n}, nil
+		net := &network{Network: n, own: n}
+		if _, comet := t.o.file.Serves(); comet {
+			net.proposers = n
+		}
+		return net, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, startBound)
 	defer cancel()
-	if len(t.o.RPC) > 0 {
-		n, err := attach.Attach(ctx, t.o.endpoints())
-		if err != nil {
-			return nil, usage.Errorf("%w", err)
-		}
-		return &network{Network: n}, nil
+	if t.attached != nil {
+		return &network{Network: t.attached}, nil
 	}
 	n, err := embedded.Start(ctx, embedded.Options{
 		Dir: t.run.Path(store.NodesDir), Nodes: t.o.Nodes, Seed: fmt.Sprint(t.o.Seed),
@@ -118,7 +132,7 @@ func (t *test) startNetwork(ctx context.Context, accounts *client.Accounts) (*ne
 		return nil, err
 	}
 	t.log.Info("devnet makes blocks", "nodes", t.o.Nodes, "took", time.Since(start).Round(time.Millisecond))
-	return &network{Network: n, own: n, embedded: n}, nil
+	return &network{Network: n, own: n, embedded: n, proposers: n}, nil
 }
 
 // fund gives the senders their funds, unless they have them in the genesis, as on

@@ -116,7 +116,7 @@ func (o *Options) Check() error {
 		return usage.Errorf("--ws and --comet are for a running network: want --rpc URL,... with them")
 	}
 	if o.Bug != "" && !slices.Contains(Bugs(), o.Bug) {
-		return usage.Errorf("--bug %q does not exist: want one of %s", o.Bug, strings.Join(Bugs(), ", "))
+		return usage.Errorf("--bug %q does not exist: %swant one of %s", o.Bug, usage.Meant(o.Bug, Bugs()), strings.Join(Bugs(), ", "))
 	}
 	if o.Link == "" {
 		o.Link = mechanism.Proxy
@@ -125,7 +125,7 @@ func (o *Options) Check() error {
 	if err != nil {
 		return err
 	}
-	reach.Quorum = nemesis.Quorum(o.Quorum)
+	reach.Quorum, reach.Time = nemesis.Quorum(o.Quorum), o.Time
 	if o.Replay != nil {
 		if o.faults, err = o.Replay.Parse(reach); err != nil {
 			return usage.Errorf("--replay: %w", err)
@@ -182,7 +182,8 @@ func (o *Options) reach(nodes int) (nemesis.Reach, error) {
 	}
 	reach, err := EmbeddedReach(nodes, o.Link, o.Irreversible)
 	if o.file != nil {
-		reach.Proposers, reach.Configs, reach.Peers, reach.Disks = false, false, false, false
+		reach.Configs, reach.Peers, reach.Disks = false, false, false
+		_, reach.Proposers = o.file.Serves()
 		reach.Metrics = o.file.HasMetrics()
 		if !o.file.HasP2P() {
 			reach.Links = nil
@@ -233,9 +234,8 @@ func EmbeddedReach(nodes int, link string, irreversible bool) (nemesis.Reach, er
 	}, nil
 }
 
-// MaxNodes keeps the links between all pairs of nodes within the open files of
-// one process.
-const MaxNodes = 32
+// MaxNodes is how many nodes a devnet of jepgo's own may have.
+const MaxNodes = process.MaxNodes
 
 func (o *Options) checkAttached(faults bool) error {
 	if err := o.endpoints().Check(); err != nil {

@@ -38,6 +38,10 @@ func Run(ctx context.Context, stop <-chan struct{}, o Options) (*Outcome, error)
 	if err := healLeftovers(ctx, o.Store, o.Log); err != nil {
 		return nil, err
 	}
+	attached, err := o.attach(ctx) // before there is a run: of a wrong URL nothing is to be kept
+	if err != nil {
+		return nil, err
+	}
 	run, err := store.Create(o.Store, o.Name, time.Now())
 	if err != nil {
 		return nil, usage.Errorf("--store: %w", err)
@@ -56,7 +60,7 @@ func Run(ctx context.Context, stop <-chan struct{}, o Options) (*Outcome, error)
 	if err != nil {
 		return out, err
 	}
-	t := &test{o: o, run: run, log: o.Log, journal: &journal{rec: rec, meter: newMeter()}}
+	t := &test{o: o, run: run, attached: attached, log: o.Log, journal: &journal{rec: rec, meter: newMeter()}}
 	lived := t.live(ctx, stop)
 	out.Dirty, out.Interrupted, out.Kept = t.dirty, t.interrupted, t.kept
 	// The person at the terminal is told of these in other words.

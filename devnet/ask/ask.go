@@ -1,5 +1,5 @@
 // Package ask puts the few questions to a node by which a network knows whether
-// the node is ready. Each is one connection and one request; the context bounds
+// the node is ready, and whose turn it is. Each is one connection and one request; the context bounds
 // it.
 //
 // It is not for what is recorded or judged: that is the client's.
@@ -8,6 +8,7 @@ package ask
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -49,33 +50,64 @@ func Syncing(ctx context.Context, url string) (bool, error) {
 type Sync struct {
 	Height     uint64 // of the newest block in its store
 	CatchingUp bool
+	Validator  string // address of its key, in hex
 }
 
 // Comet asks the CometBFT RPC at a URL for its status.
 func Comet(ctx context.Context, url string) (Sync, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/status", nil)
+	var answer struct {
+		Sync struct {
+			Height     uint64 `json:"latest_block_height,string"`
+			CatchingUp *bool  `json:"catching_up"`
+		} `json:"sync_info"`
+		Validator struct {
+			Address string `json:"address"`
+		} `json:"validator_info"`
+	}
+	if err := comet(ctx, url+"/status", &answer); err != nil {
+		return Sync{}, fmt.Errorf("cometbft status: %w", err)
+	}
+	if answer.Sync.CatchingUp == nil {
+		return Sync{}, errors.New("cometbft status: no catching_up")
+	}
+	return Sync{Height: answer.Sync.Height, CatchingUp: *answer.Sync.CatchingUp, Validator: answer.Validator.Address}, nil
+}
+
+// Proposer asks the CometBFT RPC at a URL whose turn it is to propose the block that
+// is being agreed on: a validator's address, in hex.
+func Proposer(ctx context.Context, url string) (address string, err error) {
+	var answer struct {
+		Round struct {
+			Proposer struct {
+				Address string `json:"address"`
+			} `json:"proposer"`
+		} `json:"round_state"`
+	}
+	if err := comet(ctx, url+"/consensus_state", &answer); err != nil {
+		return "", fmt.Errorf("cometbft consensus state: %w", err)
+	}
+	if address = answer.Round.Proposer.Address; address == "" {
+		return "", errors.New("cometbft consensus state: no proposer")
+	}
+	return address, nil
+}
+
+// comet reads what CometBFT answers to a GET into result.
+func comet(ctx context.Context, url string, result any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return Sync{}, err
+		return err
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return Sync{}, err
+		return err
 	}
 	defer resp.Body.Close()
-	var answer struct {
-		Result struct {
-			Sync struct {
-				Height     uint64 `json:"latest_block_height,string"`
-				CatchingUp *bool  `json:"catching_up"`
-			} `json:"sync_info"`
-		} `json:"result"`
+	if resp.StatusCode != http.StatusOK {
+		return errors.New(resp.Status)
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); err != nil {
-		return Sync{}, fmt.Errorf("cometbft status: %w", err)
-	}
-	sync := answer.Result.Sync
-	if resp.StatusCode != http.StatusOK || sync.CatchingUp == nil {
-		return Sync{}, fmt.Errorf("cometbft status: %s without catching_up", resp.Status)
-	}
-	return Sync{Height: sync.Height, CatchingUp: *sync.CatchingUp}, nil
+	answer := struct {
+		Result any `json:"result"`
+	}{result}
+	return json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer)
 }

@@ -2,11 +2,9 @@ package embedded
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"strings"
 
 	"github.com/jepgo/jepgo/devnet/ask"
 	"github.com/jepgo/jepgo/devnet/embedded/validator"
@@ -31,7 +29,7 @@ func (n *Network) Proposer(ctx context.Context) (string, error) {
 			continue
 		}
 		once, cancel := context.WithTimeout(ctx, askTimeout)
-		address, err := askProposer(once, node.Comet)
+		address, err := ask.Proposer(once, node.Comet)
 		cancel()
 		if err != nil {
 			errs = append(errs, fmt.Errorf("node %s: %w", node.Name, err))
@@ -42,7 +40,7 @@ func (n *Network) Proposer(ctx context.Context) (string, error) {
 				return name, nil
 			}
 		}
-		return "", fmt.Errorf("node %s: proposer %q is none of %q", node.Name, address, n.state.Names)
+		return "", fmt.Errorf("node %s: proposer %q is none of %s", node.Name, address, strings.Join(n.state.Names, ", "))
 	}
 	return "", errors.Join(append(errs, errors.New("no node says who proposes"))...)
 }
@@ -55,32 +53,4 @@ func (n *Network) Power(context.Context) (map[string]int64, error) {
 		power[name] = validator.Power
 	}
 	return power, nil
-}
-
-func askProposer(ctx context.Context, comet string) (address string, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, comet+"/consensus_state", nil)
-	if err != nil {
-		return "", err
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return "", err
-	}
-	defer resp.Body.Close()
-	var answer struct {
-		Result struct {
-			Round struct {
-				Proposer struct {
-					Address string `json:"address"`
-				} `json:"proposer"`
-			} `json:"round_state"`
-		} `json:"result"`
-	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); err != nil {
-		return "", fmt.Errorf("cometbft consensus state: %w", err)
-	}
-	if address = answer.Result.Round.Proposer.Address; address == "" {
-		return "", fmt.Errorf("cometbft consensus state: %s without a proposer", resp.Status)
-	}
-	return address, nil
 }

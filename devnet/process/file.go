@@ -2,6 +2,7 @@ package process
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,16 +58,27 @@ type ready struct {
 const (
 	defaultTimeout = time.Minute
 	defaultNodes   = 4
-	// MaxNodes keeps node i at its own last byte of an address.
-	MaxNodes = 200
+	// MaxNodes keeps the links between all pairs of nodes within the open files of one
+	// process.
+	MaxNodes = 32
+
+	mostBytes = 1 << 20
 )
 
 // Read reads and checks a devnet file. Its errors name the place as path:line:column
 // and quote what is there; there may be several.
 func Read(path string) (*File, error) {
-	b, err := os.ReadFile(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("devnet file: %w", err)
+	}
+	defer file.Close()
+	b, err := io.ReadAll(io.LimitReader(file, mostBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("devnet file: %w", err)
+	}
+	if len(b) > mostBytes {
+		return nil, fmt.Errorf("devnet file: %s: longer than %d MiB: expected YAML as docs/devnet-file.md has it", path, mostBytes>>20)
 	}
 	return parse(path, b)
 }

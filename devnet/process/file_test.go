@@ -29,7 +29,7 @@ func TestReadTellsWhereAndWhat(t *testing.T) {
 		{least + "nodes: 4\nnodes: 5\n", []string{`f.yaml:7:1: file: field "nodes": given twice`}},
 		{least + "nodes: four\n", []string{`f.yaml:6:8: nodes: "four", expected a number of nodes, or a list`}},
 		{least + "nodes: 0\n", []string{`f.yaml:6:8: nodes: "0"`}},
-		{least + "nodes: 1000\n", []string{`f.yaml:6:8: nodes: 1000, expected 1 to 200`}},
+		{least + "nodes: 1000\n", []string{`f.yaml:6:8: nodes: 1000, expected 1 to 32`}},
 		{least + "nodes:\n  - role: a\n  - rule: b\n", []string{`f.yaml:8:5: nodes[1]: field "rule" is unknown`}},
 		{least + "block_time: fast\n", []string{`f.yaml:6:13: block_time: "fast", expected a duration`}},
 		{least + "block_time: -1s\n", []string{`expected none below 0`}},

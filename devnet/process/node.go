@@ -171,10 +171,15 @@ func (n *Network) probe(ctx context.Context, p *plan) error {
 	}
 	if p.node.Comet != "" {
 		sync, err := ask.Comet(ctx, p.node.Comet)
-		if err == nil && sync.CatchingUp {
-			err = fmt.Errorf("catches up at height %d", sync.Height)
+		if err != nil {
+			return err
 		}
-		return err
+		n.mu.Lock()
+		n.validators[sync.Validator] = p.node.Name
+		n.mu.Unlock()
+		if sync.CatchingUp {
+			return fmt.Errorf("catches up at height %d", sync.Height)
+		}
 	}
 	return nil
 }
@@ -216,23 +221,4 @@ func (n *Network) awaitBlocks(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// Height is the node's newest block, by its JSON-RPC.
-func (n *Network) Height(ctx context.Context, name string) (uint64, error) {
-	p := n.plans[name]
-	if p == nil {
-		return 0, fmt.Errorf("node %q: no such node", name)
-	}
-	return ask.Height(ctx, p.node.HTTP)
-}
-
-// Power is the voting power of every node as the file has it, 1 where it says
-// nothing.
-func (n *Network) Power(context.Context) (map[string]int64, error) {
-	power := make(map[string]int64, len(n.plans))
-	for name, p := range n.plans {
-		power[name] = p.power
-	}
-	return power, nil
 }

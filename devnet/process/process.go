@@ -13,7 +13,8 @@
 // Bounds: Linux only; nodes on this machine. In the host's network links are of TCP,
 // and a peer that learns another's own address in another way than from the file
 // goes past them: discovery must be off. In network namespaces nothing goes past
-// them, and nothing else is reached. It knows nothing of proposers and flags.
+// them, and nothing else is reached. It knows proposers where all nodes are CometBFT's,
+// and nothing of flags.
 package process
 
 import (
@@ -60,6 +61,9 @@ type Network struct {
 	nodes   []devnet.Node         // as everybody else reaches them
 	proxies map[string]*rpc.Proxy // by node; none unless asked for
 
+	mu         sync.Mutex
+	validators map[string]string // address → node, of those that CometBFT told
+
 	once   sync.Once
 	closed error // what Close returned
 }
@@ -92,7 +96,7 @@ func Start(ctx context.Context, o Options) (*Network, error) {
 	if err != nil {
 		return nil, fmt.Errorf("directory of the devnet: %w", err)
 	}
-	n := &Network{o: o, dir: dir}
+	n := &Network{o: o, dir: dir, validators: make(map[string]string)}
 	bounded, cancel := context.WithTimeout(ctx, o.File.startTimeout())
 	defer cancel()
 	if err := n.open(bounded); err != nil {

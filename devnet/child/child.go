@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -108,7 +109,7 @@ func (g *Group) find(name string) (*node, error) {
 	if n := g.nodes[name]; n != nil {
 		return n, nil
 	}
-	return nil, fmt.Errorf("node %q: no such node, expected one of %q", name, g.o.Names)
+	return nil, fmt.Errorf("node %q: no such node, expected one of %s", name, strings.Join(g.o.Names, ", "))
 }
 
 // Identity returns the node's present incarnation; ok is false when it is not

@@ -7,11 +7,17 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Probe says whether this machine can have a Disk, by having one for a moment,
 // or what is missing and how to get it. Cost: some milliseconds.
 func Probe() (err error) {
+	var at unix.Stat_t
+	if err := unix.Stat("/dev/fuse", &at); err == nil && (at.Mode&unix.S_IFMT != unix.S_IFCHR || at.Rdev != unix.Mkdev(10, 229)) {
+		return errors.New("faulty disks need FUSE, and /dev/fuse is not its device, which is of characters, 10 and 229: remove it, and load the kernel module fuse, or mknod -m 0666 /dev/fuse c 10 229")
+	}
 	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENODEV), errors.Is(err, syscall.ENXIO):

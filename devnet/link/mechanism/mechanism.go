@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"os/exec"
+	"strings"
 
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/devnet/link/emulator"
@@ -27,7 +28,7 @@ func Names() []string { return []string{Proxy, Emulator, Kernel, Direct} }
 
 // Unknown is the error for a mechanism that there is not.
 func Unknown(name string) error {
-	return fmt.Errorf("links %q: unknown, expected one of %q", name, Names())
+	return fmt.Errorf("links %q: unknown, expected one of %s", name, strings.Join(Names(), ", "))
 }
 
 // Features returns what the links of a mechanism will be able to do.

@@ -121,16 +121,19 @@ func (g *Guardian) beat() {
 	}
 }
 
-// Lapsed reports whether, since that time, the owner stood still for so long that
-// the guardian may have taken faults back, or whether the guardian itself is gone:
-// what was in force then is without evidence.
-func (g *Guardian) Lapsed(since time.Time) bool {
+// Lapsed says why what was in force since that time is without evidence, nil where
+// it is not: the guardian is gone, or its owner stood still for so long that the
+// guardian may have taken faults back.
+func (g *Guardian) Lapsed(since time.Time) error {
 	select {
 	case <-g.ended:
-		return true
+		return errors.New("the guardian has ended, so nobody would have undone it: see the log")
 	default:
-		return g.awake.Load() > since.UnixNano()
 	}
+	if g.awake.Load() > since.UnixNano() {
+		return errors.New("this process stood still so long that its guardian took the fault back")
+	}
+	return nil
 }
 
 // Close ends the guardian and returns when it is gone. What is still on the

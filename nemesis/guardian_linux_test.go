@@ -69,7 +69,7 @@ func TestGuardianEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g.Lapsed(begun) {
+	if g.Lapsed(begun) != nil {
 		t.Error("lapsed at once")
 	}
 	if err := g.Close(); err != nil {
@@ -106,7 +106,7 @@ func TestGuardianDies(t *testing.T) {
 	if err != nil || !strings.Contains(line, "level=ERROR") || !strings.Contains(line, "guardian ended before its time") || !strings.Contains(line, "signal: killed") {
 		t.Errorf("it said %q, %v", line, err)
 	}
-	wait(t, "what was in force to have lapsed", func() bool { return g.Lapsed(begun) })
+	wait(t, "what was in force to have lapsed", func() bool { return g.Lapsed(begun) != nil })
 	if err := g.Close(); err != nil {
 		t.Error(err)
 	}
@@ -118,11 +118,11 @@ func TestLapsedIsAboutItsTime(t *testing.T) {
 	g := &Guardian{ended: ended}
 	woke := time.Now()
 	g.awake.Store(woke.UnixNano())
-	if !g.Lapsed(woke.Add(-time.Second)) || g.Lapsed(woke.Add(time.Second)) {
+	if g.Lapsed(woke.Add(-time.Second)) == nil || g.Lapsed(woke.Add(time.Second)) != nil {
 		t.Error("a standstill counts for what began before it, and for nothing else")
 	}
 	close(ended)
-	if !g.Lapsed(woke.Add(time.Second)) {
+	if g.Lapsed(woke.Add(time.Second)) == nil {
 		t.Error("without a guardian everything has lapsed")
 	}
 }

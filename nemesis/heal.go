@@ -21,7 +21,7 @@ type OwnerError struct {
 }
 
 func (e *OwnerError) Error() string {
-	return fmt.Sprintf("ledger %q: its owner, pid %d, still runs and heals by itself: stop that jepgo instead", e.Path, e.Owner.PID)
+	return fmt.Sprintf("ledger %q: its jepgo, pid %d, still runs, and takes its faults back by itself: stop that one instead", e.Path, e.Owner.PID)
 }
 
 // HealReport is what Heal did.

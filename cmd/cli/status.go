@@ -40,7 +40,7 @@ const ExitTable = `Exit status:
   3    dirty: a fault could not be undone, or was not seen undone
   130  interrupted
   254  usage
-  255  internal error
+  255  jepgo could not do its work: an internal error, a full disk
 With several files or runs the worst wins: 255, 254, 3, 1, 2, 0.
 `
 

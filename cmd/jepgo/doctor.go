@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -21,6 +22,7 @@ type finding struct {
 	Kind    string `json:"kind"` // mechanism, or fault
 	Name    string `json:"name"`
 	Works   bool   `json:"works"`
+	Allow   string `json:"allow,omitempty"`   // the flag that must allow it
 	Missing string `json:"missing,omitempty"` // what, and how to get it
 	// Namespace says that it was tried in a user namespace, which jepgo makes for
 	// such links.
@@ -52,13 +54,23 @@ jepgo makes; with them, everything is tried there.`,
 			if asJSON {
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(found)
 			}
-			return printFindings(cmd.OutOrStdout(), found)
+			if err := printFindings(cmd.OutOrStdout(), found); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "faults are those of an embedded devnet of %d nodes with --link %s; others: jepgo doctor --link %s\n",
+				nodes, link, strings.Join(others(link), ", "))
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON array")
 	cmd.Flags().IntVar(&nodes, "nodes", 4, "validators of the devnet that is thought of")
 	cmd.Flags().StringVar(&link, "link", mechanism.Proxy, linkHelp())
 	return cmd
+}
+
+// others lists the kinds of links but that one.
+func others(link string) []string {
+	return slices.DeleteFunc(mechanism.Names(), func(name string) bool { return name == link })
 }
 
 func examine(nodes int, link string) ([]finding, error) {
@@ -78,7 +90,11 @@ func examine(nodes int, link string) ([]finding, error) {
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, newFinding("fault", e.Name, e.Doc, f.Possible(reach)))
+		said := newFinding("fault", e.Name, e.Doc, f.Possible(reach))
+		if e.Irreversible {
+			said.Allow = "--allow-irreversible"
+		}
+		found = append(found, said)
 	}
 	return found, nil
 }
@@ -99,6 +115,9 @@ func printFindings(w io.Writer, found []finding) error {
 			state, text = "no", f.Missing
 		} else if f.Namespace {
 			text += " (in a user namespace)"
+		}
+		if f.Works && f.Allow != "" {
+			text += " (with " + f.Allow + ")"
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", f.Kind, f.Name, state, text)
 	}

@@ -20,9 +20,15 @@ func newList() *cobra.Command {
 		Short: "List the runs in the store, the newest first",
 		Args:  cli.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := isStore(cmd, root); err != nil {
+				return err
+			}
 			runs, err := store.List(root)
 			if err != nil {
 				return usage.Errorf("--store %q: %w", root, err)
+			}
+			if len(runs) == 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "no runs in %s\n", root)
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "NAME\tSTART\tVERDICT\tREASON")
@@ -41,6 +47,9 @@ func newList() *cobra.Command {
 func readVerdict(run *store.Run) (verdict, reason string) {
 	data, err := os.ReadFile(run.Path(store.ResultsJSON))
 	if err != nil {
+		if info, err := os.Stat(run.Path(store.HistoryFile)); err != nil || info.Size() == 0 {
+			return "-", "nothing was recorded: see " + run.Path(store.LogFile)
+		}
 		return "-", "not judged: see jepgo check " + run.Dir
 	}
 	var results struct {
@@ -70,4 +79,13 @@ func shorten(reason string) string {
 
 func storeFlag(cmd *cobra.Command, root *string) {
 	cmd.Flags().StringVar(root, "store", "store", "directory that holds the runs")
+}
+
+// isStore refuses a directory that was named and is none. The default need not be
+// there yet.
+func isStore(cmd *cobra.Command, root string) error {
+	if info, err := os.Stat(root); cmd.Flags().Changed("store") && (err != nil || !info.IsDir()) {
+		return usage.Errorf("--store %q: want the directory of a store", root)
+	}
+	return nil
 }

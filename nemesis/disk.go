@@ -315,3 +315,48 @@ func diskMechanism() Mechanism {
 func shareText(share float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.4f", share*100), "0"), ".") + "%"
 }
+
+// diskShare is what a fault is asked for that hits a share of what a disk does.
+type diskShare struct{ share float64 }
+
+func (d *diskShare) of(what string) []param {
+	return []param{percent(&d.share, "a share of the "+what+" such as 5%")}
+}
+
+func (d *diskShare) parts() string {
+	if d.share > 0 {
+		return ":" + shareText(d.share)
+	}
+	return ""
+}
+
+func (d *diskShare) drawn(rng *rand.Rand) (float64, []history.Value) {
+	share := []float64{0.01, 0.1, 0.5}[rng.IntN(3)]
+	if d.share > 0 {
+		share = d.share
+	}
+	return share, []history.Value{history.Keyword("share"), history.FloatOf(share)}
+}
+
+// untilSeen tries on the canary until something happens to it, such as failed, and
+// at least so often that the share is worth telling.
+func untilSeen(ctx context.Context, what string, try func(n int64) (bool, error)) ([]history.Value, error) {
+	const enough = 20
+	seen, tried := int64(0), int64(0)
+	for ; tried < enough || seen == 0; tried++ {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("canary: %d tries and none %s: %w", tried, what, context.Cause(ctx))
+		}
+		happened, err := try(tried)
+		if err != nil {
+			return nil, fmt.Errorf("canary: %w", err)
+		}
+		if happened {
+			seen++
+		}
+	}
+	return []history.Value{
+		history.Keyword("canary-" + what), history.Int(seen),
+		history.Keyword("canary-tried"), history.Int(tried),
+	}, nil
+}

@@ -3,7 +3,6 @@ package nemesis
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"syscall"
 
@@ -79,25 +78,17 @@ func (*diskError) bites(ctx context.Context, _ *disk.Disk, c *disk.Canary, f dis
 	})
 }
 
-// untilFails tries until it fails as it should, and at least so often that the
-// share is worth telling.
+// untilFails tries until it fails as it should.
 func untilFails(ctx context.Context, want error, try func(n int64) error) ([]history.Value, error) {
-	const enough = 20
-	failed, tried := int64(0), int64(0)
-	for ; tried < enough || failed == 0; tried++ {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("canary: %d tries and no error: %w", tried, context.Cause(ctx))
+	seen, err := untilSeen(ctx, "failed", func(n int64) (bool, error) {
+		err := try(n)
+		if errors.Is(err, want) {
+			return true, nil
 		}
-		switch err := try(tried); {
-		case errors.Is(err, want):
-			failed++
-		case err != nil:
-			return nil, fmt.Errorf("canary: %w", err)
-		}
+		return false, err
+	})
+	if err != nil {
+		return nil, err
 	}
-	return []history.Value{
-		history.Keyword("error"), history.Text(want.Error()),
-		history.Keyword("canary-failed"), history.Int(failed),
-		history.Keyword("canary-tried"), history.Int(tried),
-	}, nil
+	return append([]history.Value{history.Keyword("error"), history.Text(want.Error())}, seen...), nil
 }

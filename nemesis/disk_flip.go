@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/jepgo/jepgo/devnet/disk"
@@ -10,22 +9,13 @@ import (
 )
 
 // diskFlip flips bits of what is read.
-type diskFlip struct{ share float64 }
+type diskFlip struct{ diskShare }
 
 func diskFlipEntry() Entry {
 	return diskEntry("disk-flip", "flip bits of what nodes read", "#C39BD3", func() diskKind { return new(diskFlip) })
 }
 
-func (d *diskFlip) params() []param {
-	return []param{percent(&d.share, "a share of the reads such as 5%")}
-}
-
-func (d *diskFlip) parts() string {
-	if d.share > 0 {
-		return ":" + shareText(d.share)
-	}
-	return ""
-}
+func (d *diskFlip) params() []param { return d.of("reads") }
 
 func (d *diskFlip) explain() string {
 	return "Flips one bit in a share of the reads of a node's data directory, as a bad cable or memory does; the disk keeps the right one. " +
@@ -35,30 +25,13 @@ func (d *diskFlip) explain() string {
 }
 
 func (d *diskFlip) draw(rng *rand.Rand) (disk.Fault, []history.Value) {
-	share := []float64{0.01, 0.1, 0.5}[rng.IntN(3)]
-	if d.share > 0 {
-		share = d.share
-	}
-	return disk.Fault{Flip: share}, []history.Value{history.Keyword("share"), history.FloatOf(share)}
+	share, about := d.drawn(rng)
+	return disk.Fault{Flip: share}, about
 }
 
 func (*diskFlip) bites(ctx context.Context, _ *disk.Disk, c *disk.Canary, _ disk.Fault) ([]history.Value, error) {
-	const enough = 20
-	flipped, tried := int64(0), int64(0)
-	for ; tried < enough || flipped == 0; tried++ {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("canary: %d reads and no bit was flipped: %w", tried, context.Cause(ctx))
-		}
+	return untilSeen(ctx, "flipped", func(int64) (bool, error) {
 		_, bits, err := c.Read()
-		if err != nil {
-			return nil, fmt.Errorf("canary: %w", err)
-		}
-		if bits > 0 {
-			flipped++
-		}
-	}
-	return []history.Value{
-		history.Keyword("canary-flipped"), history.Int(flipped),
-		history.Keyword("canary-tried"), history.Int(tried),
-	}, nil
+		return bits > 0, err
+	})
 }

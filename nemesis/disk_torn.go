@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 
 	"github.com/jepgo/jepgo/devnet/disk"
@@ -10,7 +9,7 @@ import (
 )
 
 // diskTorn lets the end of writes get lost, silently.
-type diskTorn struct{ share float64 }
+type diskTorn struct{ diskShare }
 
 func diskTornEntry() Entry {
 	e := diskEntry("disk-torn", "silently lose the end of writes of nodes", "#AF601A", func() diskKind { return new(diskTorn) })
@@ -36,16 +35,7 @@ func (d destructive) Possible(r Reach) error {
 	return allowed(d.Name(), r)
 }
 
-func (d *diskTorn) params() []param {
-	return []param{percent(&d.share, "a share of the writes such as 5%")}
-}
-
-func (d *diskTorn) parts() string {
-	if d.share > 0 {
-		return ":" + shareText(d.share)
-	}
-	return ""
-}
+func (d *diskTorn) params() []param { return d.of("writes") }
 
 func (d *diskTorn) explain() string {
 	return "Loses the end of a share of the writes of a node's data directory: only the first sectors of 512 bytes arrive, and all is reported written, as by a disk that lies. " +
@@ -55,30 +45,13 @@ func (d *diskTorn) explain() string {
 }
 
 func (d *diskTorn) draw(rng *rand.Rand) (disk.Fault, []history.Value) {
-	share := []float64{0.01, 0.1, 0.5}[rng.IntN(3)]
-	if d.share > 0 {
-		share = d.share
-	}
-	return disk.Fault{Torn: share}, []history.Value{history.Keyword("share"), history.FloatOf(share)}
+	share, about := d.drawn(rng)
+	return disk.Fault{Torn: share}, about
 }
 
 func (*diskTorn) bites(ctx context.Context, _ *disk.Disk, c *disk.Canary, _ disk.Fault) ([]history.Value, error) {
-	const enough = 20
-	torn, tried := int64(0), int64(0)
-	for ; tried < enough || torn == 0; tried++ {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("canary: %d writes and none was torn: %w", tried, context.Cause(ctx))
-		}
+	return untilSeen(ctx, "torn", func(int64) (bool, error) {
 		whole, err := c.Rewrite()
-		if err != nil {
-			return nil, fmt.Errorf("canary: %w", err)
-		}
-		if !whole {
-			torn++
-		}
-	}
-	return []history.Value{
-		history.Keyword("canary-torn"), history.Int(torn),
-		history.Keyword("canary-tried"), history.Int(tried),
-	}, nil
+		return !whole, err
+	})
 }

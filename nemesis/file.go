@@ -90,7 +90,7 @@ func (f *harmFault) plan(ctx context.Context, net Net, rng *rand.Rand) (*harming
 		return nil, err
 	}
 	h := &harming{
-		killing: killing{lives: newLives(net, vs), signal: syscall.SIGKILL, sent: make([]bool, len(vs))},
+		killing: killing{lives: newLives(net, vs), signal: syscall.SIGKILL},
 		kind:    f.kind, dirs: make([]string, len(vs)), disks: make([]*disk.Disk, len(vs)),
 		rngs: make([]*rand.Rand, len(vs)), harms: make([]harm, len(vs)),
 	}

@@ -2,10 +2,8 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"syscall"
 	"time"
 
@@ -74,7 +72,7 @@ func (k killFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Applicati
 	if err != nil {
 		return nil, err
 	}
-	return &killing{lives: newLives(net, vs), name: k.signal, signal: signalNamed(k.signal), sent: make([]bool, len(vs))}, nil
+	return &killing{lives: newLives(net, vs), name: k.signal, signal: signalNamed(k.signal)}, nil
 }
 
 // killing is one application of kill.
@@ -82,7 +80,6 @@ type killing struct {
 	lives
 	name   string // of the signal, "" unless asked for
 	signal syscall.Signal
-	sent   []bool // the signal was delivered
 }
 
 func (k *killing) Value() history.Value {
@@ -94,19 +91,7 @@ func (k *killing) Value() history.Value {
 
 func (k *killing) UndoSteps() []Step { return steps(stepStart, k.victims) }
 
-func (k *killing) Apply(context.Context) error {
-	var errs []error
-	for i, v := range k.victims {
-		err := devnet.Signal(v.id, k.signal)
-		k.sent[i] = err == nil
-		if errors.Is(err, os.ErrProcessDone) {
-			// Somebody else's work is not ours to claim.
-			err = fmt.Errorf("%s: ended before it was killed", v)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
+func (k *killing) Apply(context.Context) error { return k.tell(k.signal) }
 
 func (k *killing) Probe(ctx context.Context) (history.Value, error) {
 	err := await(ctx, look, func() (string, error) {
@@ -139,9 +124,7 @@ func (k *killing) signalName() string {
 // before the others are there.
 func (k *killing) Undo(ctx context.Context) error {
 	return each(len(k.victims), func(i int) error {
-		v := k.victims[i]
-		if !k.sent[i] && devnet.Alive(v.id) {
-			k.fresh[i] = v.id
+		if k.spared(i) {
 			return nil
 		}
 		// What may end at any later moment is no state to leave a node in.

@@ -25,12 +25,39 @@ const glance = 5 * time.Millisecond
 type lives struct {
 	net     Net
 	victims []victim
+	told    []bool            // the signal of tell was delivered
 	fresh   []devnet.Identity // incarnation after revive
 	forced  []bool            // took SIGKILL to end
 }
 
 func newLives(net Net, vs []victim) lives {
-	return lives{net, vs, make([]devnet.Identity, len(vs)), make([]bool, len(vs))}
+	return lives{net, vs, make([]bool, len(vs)), make([]devnet.Identity, len(vs)), make([]bool, len(vs))}
+}
+
+// tell sends all victims a signal to end. Of one that had ended before, its end is
+// somebody else's work and not ours to claim.
+func (l *lives) tell(sig syscall.Signal) error {
+	var errs []error
+	for i, v := range l.victims {
+		err := devnet.Signal(v.id, sig)
+		l.told[i] = err == nil
+		if errors.Is(err, os.ErrProcessDone) {
+			err = fmt.Errorf("%s: ended before it was told to", v)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// spared is whether the victim was never told and lives on, so that there is nothing
+// to undo.
+func (l *lives) spared(i int) bool {
+	v := l.victims[i]
+	if l.told[i] || !devnet.Alive(v.id) {
+		return false
+	}
+	l.fresh[i] = v.id
+	return true
 }
 
 // end waits that long for the end of a victim that was told to end, and then

@@ -83,7 +83,7 @@ func (f *powerFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Applica
 		torn = f.torn
 	}
 	return &powering{
-		killing: killing{lives: newLives(net, vs), signal: syscall.SIGKILL, sent: make([]bool, len(vs))},
+		killing: killing{lives: newLives(net, vs), signal: syscall.SIGKILL},
 		disks:   disks, torn: torn, lost: make([]disk.Lost, len(vs)),
 	}, nil
 }

@@ -2,10 +2,8 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"syscall"
 	"time"
 
@@ -76,7 +74,7 @@ func (f stopFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Applicati
 	if err != nil {
 		return nil, err
 	}
-	return &stopping{lives: newLives(net, vs), grace: f.within(), sent: make([]bool, len(vs)), took: make([]time.Duration, len(vs))}, nil
+	return &stopping{lives: newLives(net, vs), grace: f.within(), took: make([]time.Duration, len(vs))}, nil
 }
 
 // stopping is one application of stop.
@@ -84,7 +82,6 @@ type stopping struct {
 	lives
 	grace time.Duration
 	began time.Time
-	sent  []bool          // SIGTERM was delivered
 	took  []time.Duration // to end
 }
 
@@ -96,16 +93,7 @@ func (s *stopping) UndoSteps() []Step { return steps(stepStart, s.victims) }
 
 func (s *stopping) Apply(context.Context) error {
 	s.began = time.Now()
-	var errs []error
-	for i, v := range s.victims {
-		err := devnet.Signal(v.id, syscall.SIGTERM)
-		s.sent[i] = err == nil
-		if errors.Is(err, os.ErrProcessDone) {
-			err = fmt.Errorf("%s: ended before it was stopped", v)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
+	return s.tell(syscall.SIGTERM)
 }
 
 func (s *stopping) Probe(ctx context.Context) (history.Value, error) {
@@ -133,8 +121,7 @@ func (s *stopping) Probe(ctx context.Context) (history.Value, error) {
 
 func (s *stopping) Undo(ctx context.Context) error {
 	return each(len(s.victims), func(i int) error {
-		if v := s.victims[i]; !s.sent[i] && devnet.Alive(v.id) {
-			s.fresh[i] = v.id
+		if s.spared(i) {
 			return nil
 		}
 		if err := s.end(ctx, i, time.Until(s.began.Add(s.grace))); err != nil {

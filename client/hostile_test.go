@@ -16,30 +16,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jepgo/jepgo/client"
+	"github.com/jepgo/jepgo/client/chaintest"
 	"github.com/jepgo/jepgo/history"
 )
-
-// answerAll serves this result to every call, single or in a batch.
-func answerAll(result string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		type call struct {
-			ID json.RawMessage `json:"id"`
-		}
-		var calls []call
-		if json.Unmarshal(body, &calls) != nil {
-			var one call
-			json.Unmarshal(body, &one)
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, one.ID, result)
-			return
-		}
-		var parts []string
-		for _, c := range calls {
-			parts = append(parts, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, c.ID, result))
-		}
-		fmt.Fprintf(w, "[%s]", strings.Join(parts, ","))
-	}
-}
 
 func text(s string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, s) }
@@ -75,20 +54,20 @@ var hostile = []struct {
 	{"no result", text(`{"jsonrpc":"2.0","id":1}`), client.Malformed},
 	{"error that is a string", text(`{"jsonrpc":"2.0","id":1,"error":"no"}`), client.RPC},
 	{"deep nesting", text(strings.Repeat("[", 100_000)), client.Malformed},
-	{"null result", answerAll("null"), client.Malformed},
-	{"number as result", answerAll("7"), client.Malformed},
-	{"string as result", answerAll(`"x"`), client.Malformed},
-	{"list as result", answerAll("[1,2]"), client.Malformed},
-	{"empty object", answerAll("{}"), client.Malformed},
-	{"huge hex", answerAll(`"0x` + strings.Repeat("f", 1<<20) + `"`), client.Malformed},
-	{"block with wrong types", answerAll(`{"number":12,"hash":true,"parentHash":[],"stateRoot":{},"timestamp":"x","transactions":3}`), client.Malformed},
-	{"block with huge numbers", answerAll(`{"number":"0xffffffffffffffffffff","hash":"0x12"}`), client.Malformed},
-	{"block beyond 63 bits", answerAll(`{"number":"0xffffffffffffffff","timestamp":"0x1","hash":"` + zeros + `","parentHash":"` + zeros + `","stateRoot":"` + zeros + `","transactions":[]}`), client.Malformed},
-	{"receipt of another", answerAll(`{"transactionHash":"` + zeros + `","blockHash":"` + zeros + `","blockNumber":"0x1","status":"0x1"}`), client.Malformed},
-	{"logs with missing fields", answerAll(`[{"address":"0x0000000000000000000000000000000000000000","topics":[],"data":"0x"}]`), client.Malformed},
-	{"logs that are null", answerAll(`[null,null]`), client.Malformed},
-	{"log of another contract and block", answerAll(`[{"address":"0x0100000000000000000000000000000000000000","topics":[],"data":"0x","blockNumber":"0x5","blockHash":"` + zeros + `","transactionHash":"` + zeros + `","logIndex":"0x0"}]`), client.Malformed},
-	{"log of another block", answerAll(`[{"address":"0x0000000000000000000000000000000000000000","topics":[],"data":"0x","blockNumber":"0x5","blockHash":"` + zeros + `","transactionHash":"` + zeros + `","logIndex":"0x0"}]`), client.Malformed},
+	{"null result", chaintest.Answer("null"), client.Malformed},
+	{"number as result", chaintest.Answer("7"), client.Malformed},
+	{"string as result", chaintest.Answer(`"x"`), client.Malformed},
+	{"list as result", chaintest.Answer("[1,2]"), client.Malformed},
+	{"empty object", chaintest.Answer("{}"), client.Malformed},
+	{"huge hex", chaintest.Answer(`"0x` + strings.Repeat("f", 1<<20) + `"`), client.Malformed},
+	{"block with wrong types", chaintest.Answer(`{"number":12,"hash":true,"parentHash":[],"stateRoot":{},"timestamp":"x","transactions":3}`), client.Malformed},
+	{"block with huge numbers", chaintest.Answer(`{"number":"0xffffffffffffffffffff","hash":"0x12"}`), client.Malformed},
+	{"block beyond 63 bits", chaintest.Answer(`{"number":"0xffffffffffffffff","timestamp":"0x1","hash":"` + zeros + `","parentHash":"` + zeros + `","stateRoot":"` + zeros + `","transactions":[]}`), client.Malformed},
+	{"receipt of another", chaintest.Answer(`{"transactionHash":"` + zeros + `","blockHash":"` + zeros + `","blockNumber":"0x1","status":"0x1"}`), client.Malformed},
+	{"logs with missing fields", chaintest.Answer(`[{"address":"0x0000000000000000000000000000000000000000","topics":[],"data":"0x"}]`), client.Malformed},
+	{"logs that are null", chaintest.Answer(`[null,null]`), client.Malformed},
+	{"log of another contract and block", chaintest.Answer(`[{"address":"0x0100000000000000000000000000000000000000","topics":[],"data":"0x","blockNumber":"0x5","blockHash":"` + zeros + `","transactionHash":"` + zeros + `","logIndex":"0x0"}]`), client.Malformed},
+	{"log of another block", chaintest.Answer(`[{"address":"0x0000000000000000000000000000000000000000","topics":[],"data":"0x","blockNumber":"0x5","blockHash":"` + zeros + `","transactionHash":"` + zeros + `","logIndex":"0x0"}]`), client.Malformed},
 	{"status 429", status(429, "slow"), client.RateLimited},
 	{"status 503", status(503, "<html>busy</html>"), client.HTTPStatus},
 	{"status 500 with an endless line", status(500, strings.Repeat("x", 1<<20)), client.HTTPStatus},
@@ -236,7 +215,7 @@ func TestServerDiesUnderKeptConnection(t *testing.T) {
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if first {
 			first = false
-			answerAll(`"0x539"`)(w, r)
+			chaintest.Answer(`"0x539"`)(w, r)
 			return
 		}
 		close(hang)

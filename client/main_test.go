@@ -1,19 +1,10 @@
 package client_test
 
 import (
-	"flag"
 	"os"
-	"strconv"
 	"testing"
+
+	"github.com/jepgo/jepgo/client/chaintest"
 )
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	// Tests mostly wait, for blocks and for answers that do not come: as many at
-	// once as there are processors would leave those idle.
-	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
-		n, _ := strconv.Atoi(f.DefValue)
-		f.Value.Set(strconv.Itoa(3 * n))
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(chaintest.Main(m)) }

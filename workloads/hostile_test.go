@@ -2,8 +2,6 @@ package workloads
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -15,30 +13,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/jepgo/jepgo/client"
+	"github.com/jepgo/jepgo/client/chaintest"
 	"github.com/jepgo/jepgo/history"
 )
-
-// results serves the same result to every call, single or in a batch.
-func results(result string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		type call struct {
-			ID json.RawMessage `json:"id"`
-		}
-		var calls []call
-		if json.Unmarshal(body, &calls) != nil {
-			var one call
-			json.Unmarshal(body, &one)
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, one.ID, result)
-			return
-		}
-		var parts []string
-		for _, c := range calls {
-			parts = append(parts, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, c.ID, result))
-		}
-		fmt.Fprintf(w, "[%s]", strings.Join(parts, ","))
-	}
-}
 
 // No answer makes a workload panic, hang, run for ever, or take for done what it
 // cannot know.
@@ -55,15 +32,15 @@ func TestWorkloadsOfALyingNode(t *testing.T) {
 		{"truncated", func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `[{"jsonrpc":"2.0","id":1,"res`) }, false},
 		{"unavailable", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, false},
 		{"slow down", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) }, false},
-		{"null", results("null"), false},
-		{"list of nulls", results("[null,null,null]"), false},
-		{"empty list", results("[]"), false}, // these are the logs of a block, for all we know
-		{"log without its place", results(`[{"address":"0x0200000000000000000000000000000000000000","topics":[],"data":"0x"}]`), false},
-		{"wrong types", results(`{"number":12,"hash":true,"parentHash":[],"transactions":"0x","status":[],"logs":7}`), false},
-		{"empty object", results("{}"), false},
-		{"empty bytes", results(`"0x"`), false},
-		{"long bytes", results(`"0x` + strings.Repeat("ff", 96) + `"`), false},
-		{"a head without end", results(farAway), true},
+		{"null", chaintest.Answer("null"), false},
+		{"list of nulls", chaintest.Answer("[null,null,null]"), false},
+		{"empty list", chaintest.Answer("[]"), false}, // these are the logs of a block, for all we know
+		{"log without its place", chaintest.Answer(`[{"address":"0x0200000000000000000000000000000000000000","topics":[],"data":"0x"}]`), false},
+		{"wrong types", chaintest.Answer(`{"number":12,"hash":true,"parentHash":[],"transactions":"0x","status":[],"logs":7}`), false},
+		{"empty object", chaintest.Answer("{}"), false},
+		{"empty bytes", chaintest.Answer(`"0x"`), false},
+		{"long bytes", chaintest.Answer(`"0x` + strings.Repeat("ff", 96) + `"`), false},
+		{"a head without end", chaintest.Answer(farAway), true},
 	} {
 		t.Run(lie.name, func(t *testing.T) {
 			t.Parallel() // it mostly waits for what does not come

@@ -1,13 +1,16 @@
 package workloads
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/jepgo/jepgo/client"
+	"github.com/jepgo/jepgo/client/chaintest"
 )
 
 // TestAlone: only what says that it is a node without others is taken for one.
@@ -30,5 +33,40 @@ func TestAlone(t *testing.T) {
 		}
 		c.Close()
 		node.Close()
+	}
+}
+
+func TestDetect(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		o    chaintest.Options
+		want string
+	}{
+		{"every block final", chaintest.Options{Final: true}, "bft"},
+		{"finalized behind", chaintest.Options{}, "pos"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			env, chain := testbed(t, "bft", test.o, 0)
+			chain.Commit()
+			// The heights of geth --dev whose finalized equals latest are multiples of
+			// 32, so block times must leave room for ten answers at another one.
+			chain.Mine(t.Context(), t, 1500*time.Millisecond)
+			p, err := Detect(t.Context(), env.Nodes)
+			if err != nil || p.Name != test.want {
+				t.Errorf("detected %q, %v, want %q", p.Name, err, test.want)
+			}
+		})
+	}
+}
+
+// A chain without new blocks is never called bft, however equal its tags are.
+func TestDetectDoesNotTrustStandstill(t *testing.T) {
+	env, chain := testbed(t, "bft", chaintest.Options{Final: true}, 0)
+	chain.Commit()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	f, err := watchFinality(ctx, env.Nodes[0])
+	if err != nil || f != later {
+		t.Errorf("finality %d, %v of a chain that stands still", f, err)
 	}
 }

@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -198,6 +199,16 @@ func (b *burning) Probe(ctx context.Context) (history.Value, error) {
 		return history.Value{}, err
 	}
 	return perNode(b.victims, seen), nil
+}
+
+func (b *burning) Stands() error {
+	var errs []error
+	for i, f := range b.fires {
+		if !f.helper.Alive() {
+			errs = append(errs, fmt.Errorf("the burner beside %s has ended before its time", b.victims[i]))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 func (b *burning) Undo(ctx context.Context) error {

@@ -121,6 +121,34 @@ func (s *skewing) hits(node string) bool {
 	return false
 }
 
+// Stands reads the clocks of targets that live as the processes that were set off:
+// what came back a moment ago may not be yet. One that is to change by itself says
+// nothing at a single moment.
+func (s *skewing) Stands() error {
+	if s.motion.every > 0 {
+		return nil
+	}
+	return each(len(s.victims), func(i int) error {
+		skew, v := s.present(i)
+		if id, up := s.net.Processes.Identity(v.node); skew == nil || !up || id != v.id {
+			return nil
+		}
+		r, err := skew.Read()
+		if errors.Is(err, os.ErrProcessDone) {
+			return nil
+		}
+		if err == nil {
+			if want := skew.Asked(r.Host); !within(r, want) {
+				err = fmt.Errorf("its clock was off by %v in the end, asked was %v", r.Offset, want)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", v, err)
+		}
+		return nil
+	})
+}
+
 // ClockOffsets reads the clocks of all nodes that run, for the history: see Clocked.
 func (s *skewing) ClockOffsets() history.Value {
 	up := running(s.net)

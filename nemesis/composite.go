@@ -135,6 +135,19 @@ func (t *together) evidence(values []history.Value) history.Value {
 	return history.MapOf(kvs...)
 }
 
+// Stands asks the parts.
+func (t *together) Stands() error {
+	var errs []error
+	for _, p := range t.pieces {
+		if s, ok := p.app.(Standing); ok {
+			if err := s.Stands(); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", p.name, err))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Undo goes on after an error: what can be taken back is.
 func (t *together) Undo(ctx context.Context) error {
 	var errs []error

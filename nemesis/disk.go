@@ -214,6 +214,15 @@ func (d *disking) bitten(i int) []history.Value {
 	return kvs
 }
 
+func (d *disking) Stands() error {
+	for i, on := range d.disks {
+		if err := on.InPlace(); err != nil {
+			return fmt.Errorf("node %q: %w", d.victims[i].node, err)
+		}
+	}
+	return nil
+}
+
 func (d *disking) Undo(ctx context.Context) error {
 	err := d.closeCanaries()
 	for _, on := range d.disks {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jepgo/jepgo/devnet"
+	"github.com/jepgo/jepgo/devnet/clock"
 	"github.com/jepgo/jepgo/devnet/link"
 	"github.com/jepgo/jepgo/history"
 )
@@ -287,5 +288,89 @@ func TestProbesDoubt(t *testing.T) {
 		if v, err := app.VerifyUndone(t.Context()); err != nil || v.IsNil() {
 			t.Errorf("%s: %s, %v", e.Name, v, err)
 		}
+	}
+}
+
+// TestTakenOff: what somebody else took off before its time was not in force to the
+// end, and a target that has ended is no reason to doubt.
+func TestTakenOff(t *testing.T) {
+	t.Parallel()
+	for fault, c := range map[string]struct {
+		do   func(t *testing.T, app Application) error
+		says string
+	}{
+		"partition:halves": {func(_ *testing.T, app Application) error { return app.Undo(t.Context()) }, "not cut to the end"},
+		"pause:all": {func(_ *testing.T, app Application) error {
+			return devnet.Signal(app.(*pausing).victims[0].id, syscall.SIGCONT)
+		}, "somebody let it go on"},
+		"burn:all:20%": {func(t *testing.T, app Application) error {
+			helper := app.(*burning).fires[0].helper
+			err := devnet.Signal(helper.Process, syscall.SIGKILL)
+			wait(t, "the burner to end", func() bool { return !helper.Alive() })
+			return err
+		}, "ended before its time"},
+		"clock-bump:all:+10s": {func(_ *testing.T, app Application) error {
+			return clock.Restore(app.(*skewing).victims[0].id)
+		}, "asked was 10s"},
+		"throttle:all:20%": {func(_ *testing.T, app Application) error {
+			return app.(*throttling).groups[0].Lift(t.Context())
+		}, "control group"},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			n, _, _ := testNetThat(t, 2, &children{does: "tick"})
+			f := parsed(t, fault)[0]
+			if err := f.Possible(n.reach()); err != nil {
+				t.Skipf("NOT TESTED: %v", err)
+			}
+			app, err := f.Plan(t.Context(), n, seeded(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := app.Apply(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(fault, "partition") || strings.HasPrefix(fault, "pause") {
+				if _, err := app.Probe(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := app.(Standing).Stands(); err != nil {
+				t.Errorf("in force, and doubted: %v", err)
+			}
+			if err := c.do(t, app); err != nil {
+				t.Fatal(err)
+			}
+			if err := app.(Standing).Stands(); err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("taken off, and said: %v", err)
+			}
+			if err := app.Undo(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if _, err := app.VerifyUndone(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestPauseThatSomebodyEnds is told as one without evidence, and undone.
+func TestPauseThatSomebodyEnds(t *testing.T) {
+	t.Parallel()
+	n, c, _ := testNet(t, 1)
+	r := &rec{}
+	r.seen = func(op history.Op) error {
+		if op.F == pauseStart && measured(op) {
+			id, _ := c.Identity("n1")
+			return devnet.Signal(id, syscall.SIGCONT)
+		}
+		return nil
+	}
+	out, err := once(t, options(t, n, "pause:all", 1, r), r)
+	if err != nil || out.WithoutEvidence != 1 || out.NotUndone != 0 {
+		t.Fatalf("outcome %+v, %v", out, err)
+	}
+	if e := r.ops[3].Error.String(); !strings.HasPrefix(e, "[:lapsed ") || !strings.Contains(e, "somebody let it go on") {
+		t.Errorf("error %s", e)
 	}
 }

@@ -158,6 +158,13 @@ func (f *flapping) evidence() history.Value {
 	return history.MapOf(kvs...)
 }
 
+// Stands is what went wrong since Probe: at any moment the edges may be healed.
+func (f *flapping) Stands() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
 // Undo ends the flapping, then heals.
 func (f *flapping) Undo(ctx context.Context) error {
 	if f.stop != nil {

@@ -18,8 +18,9 @@ const (
 	// ioRate is what is left of the disk: a node of a devnet writes less than that
 	// on average, and more in bursts.
 	ioRate = 1 << 20
-	// ioWindow is how long a rate is measured.
-	ioWindow = time.Second
+	// ioWindow is how long a rate is measured, and ioWindows how often at the most.
+	ioWindow  = time.Second
+	ioWindows = 3
 	// ioQuick is how long the disk is measured without the limit.
 	ioQuick = 250 * time.Millisecond
 )
@@ -201,15 +202,22 @@ func (t *ioThrottling) Probe(ctx context.Context) (history.Value, error) {
 			if _, err := v.used(); err != nil {
 				return err
 			}
-			n, took, err := t.measure(ctx, i, ioWindow)
-			if err != nil {
-				return fmt.Errorf("%s: %w", v, err)
+			var n, most float64
+			var took time.Duration
+			// What had gathered while nothing was written is let through at first, on a
+			// busy machine more than once.
+			for try := 0; try == 0 || n > most && try < ioWindows; try++ {
+				var err error
+				if n, took, err = t.measure(ctx, i, ioWindow); err != nil {
+					return fmt.Errorf("%s: %w", v, err)
+				}
+				// Two writes of 64 KiB may have been let through already.
+				most = 1.1*float64(t.rate)*took.Seconds() + 128<<10
 			}
 			if !t.groups[i].Has(v.id) {
 				return fmt.Errorf("%s: has left its control group", v)
 			}
-			// Two writes of 64 KiB may have been let through already.
-			if most := 1.1*float64(t.rate)*took.Seconds() + 128<<10; n > most {
+			if n > most {
 				return fmt.Errorf("%s: wrote %.0f bytes in %v, expected at most %.0f", v, n, took, most)
 			}
 			seen[i] = history.MapOf(append(identity(v.id),

@@ -138,6 +138,8 @@ func (k *isolateKilling) Probe(ctx context.Context) (history.Value, error) {
 	return history.MapOf(history.Keyword("isolated"), k.isolated, history.Keyword("killed"), killed), nil
 }
 
+func (k *isolateKilling) Stands() error { return k.cut.Stands() }
+
 func (k *isolateKilling) Undo(ctx context.Context) error {
 	if k.linksFirst {
 		return errors.Join(k.healLinks(), k.kill.Undo(ctx))

@@ -174,6 +174,16 @@ type Application interface {
 	VerifyUndone(ctx context.Context) (history.Value, error)
 }
 
+// Standing is what an Application may have beside its own methods when it can tell
+// whether it was in force to the end: what somebody else took off, or what fell off
+// by itself, tested less than it says.
+type Standing interface {
+	// Stands is asked right before Undo, of a fault that was seen to bite. It says
+	// why the fault is in force no more, nil where it is. A target that has ended is
+	// no reason. It looks once and waits for nothing.
+	Stands() error
+}
+
 // Clocked is what an Application may have beside its own methods when it moves
 // clocks.
 type Clocked interface {

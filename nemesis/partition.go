@@ -283,6 +283,19 @@ func (c *cut) Probe(ctx context.Context) (history.Value, error) {
 	return history.MapOf(kvs...), nil
 }
 
+// Stands holds all edges to what Probe held them to.
+func (c *cut) Stands() error {
+	for _, e := range c.edges {
+		if !c.net.Links.IsCut(e) {
+			return fmt.Errorf("link %s: was not cut to the end", e)
+		}
+		if n := c.net.Links.Counters(e).Bytes - c.cutAt[e].Bytes; n > 0 {
+			return fmt.Errorf("link %s: delivered %d bytes while cut", e, n)
+		}
+	}
+	return nil
+}
+
 func edgeValue(e link.Edge) history.Value {
 	return history.Vec(history.Text(e.From), history.Text(e.To))
 }

@@ -190,6 +190,28 @@ func (p *pausing) state() string {
 	return string(stopped)
 }
 
+// Stands finds out a SIGCONT of somebody else's, also one that was followed by
+// another stop: then processor time was used.
+func (p *pausing) Stands() error {
+	var errs []error
+	for i, v := range p.victims {
+		state, ticks, err := devnet.State(v.id)
+		if err != nil || !devnet.Alive(v.id) {
+			continue // ended
+		}
+		stands, err := p.stands(i, state)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case !stands:
+			errs = append(errs, fmt.Errorf("%s: somebody let it go on: state %c", v, state))
+		case ticks > p.ticks[i]+1: // one may be told late
+			errs = append(errs, fmt.Errorf("%s: somebody let it go on: it used %d ticks of processor time while paused", v, ticks-p.ticks[i]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func (p *pausing) Undo(ctx context.Context) error {
 	for i, v := range p.victims {
 		if state, ticks, err := devnet.State(v.id); err == nil {

@@ -193,12 +193,16 @@ func (r *run) apply(ctx context.Context, t *turns, it *item, m moment) {
 	}
 	evidence, err := r.probe(ctx, app)
 	r.bitten(f, targets, requested, evidence, err)
+	var fell error
 	if err == nil && r.err == nil {
 		log.Info("fault in force")
 		log.Debug("evidence that it bites", "evidence", evidence.String())
 		begun := time.Now()
 		t.hold(ctx, it)
 		s.Stay = time.Since(begun)
+		if standing, ok := app.(Standing); ok {
+			fell = standing.Stands()
+		}
 	}
 	requested = r.request(f.Stop(), targets)
 	evidence, err = r.undo(ctx, f, app)
@@ -209,7 +213,7 @@ func (r *run) apply(ctx context.Context, t *turns, it *item, m moment) {
 			r.fail(err)
 		}
 	}
-	r.undone(f, targets, requested, evidence, err)
+	r.undone(f, targets, requested, evidence, err, fell)
 	r.save()
 }
 
@@ -288,13 +292,13 @@ func (r *run) bitten(f Fault, targets history.Value, requested int64, evidence h
 	r.outcome(f.Start(), targets, requested, evidence, "no-evidence", err)
 }
 
-func (r *run) undone(f Fault, targets history.Value, requested int64, evidence history.Value, err error) {
+func (r *run) undone(f Fault, targets history.Value, requested int64, evidence history.Value, err, fell error) {
 	if err != nil {
 		r.out.NotUndone++
 		r.problem(fmt.Sprintf("%s of %s was not seen to be undone", f.Name(), targets), err)
 	}
 	class := "not-undone"
-	if early := r.lapsed(); err == nil && early != nil {
+	if early := errors.Join(r.lapsed(), fell); err == nil && early != nil {
 		r.out.WithoutEvidence++
 		r.problem(fmt.Sprintf("%s of %s did not stay in force", f.Name(), targets), early)
 		class, err = "lapsed", early

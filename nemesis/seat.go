@@ -2,6 +2,7 @@ package nemesis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -63,6 +64,28 @@ func (s *seats) enter() error {
 		}
 		if err := g.Enter(s.victims[i].id); err != nil {
 			return fmt.Errorf("%s: %w", s.victims[i], err)
+		}
+		return nil
+	})
+}
+
+// Stands holds that each victim that lives is in its group, and a limit in force
+// there.
+func (s *seats) Stands() error {
+	return each(len(s.victims), func(i int) error {
+		v, g := s.victims[i], s.groups[i]
+		if !devnet.Alive(v.id) {
+			return nil
+		}
+		if !g.Exists() || !g.Has(v.id) {
+			return fmt.Errorf("%s: somebody took it out of its control group %q", v, g.Path)
+		}
+		in, err := g.OwnInForce()
+		if err == nil && len(in) == 0 {
+			err = errors.New("somebody took the limit off")
+		}
+		if err != nil && devnet.Alive(v.id) {
+			return fmt.Errorf("%s: control group %q: %w", v, g.Path, err)
 		}
 		return nil
 	})

@@ -28,6 +28,7 @@ func (d *Disk) Mounted() bool               { return false }
 func (d *Disk) Dirty() int64                { return 0 }
 func (d *Disk) Set(Fault) error             { return errOther }
 func (d *Disk) Clear()                      {}
+func (d *Disk) InPlace() error              { return errOther }
 func (d *Disk) Remount() error              { return errOther }
 func (d *Disk) Flush() error                { return errOther }
 func (d *Disk) Close() error                { return nil }

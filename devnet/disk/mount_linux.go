@@ -8,6 +8,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -97,6 +98,19 @@ func (d *Disk) Mounted() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.session != nil
+}
+
+// InPlace says whether who opens a path below the disk's directory gets the disk: nil,
+// or what is wrong, as after somebody else's umount.
+func (d *Disk) InPlace() error {
+	if !d.Mounted() {
+		return fmt.Errorf("disk of %q: not mounted", d.Dir())
+	}
+	ms, err := mounts()
+	if err == nil && !slices.ContainsFunc(ms, func(m mount) bool { return m.source == d.source }) {
+		err = fmt.Errorf("disk of %q: somebody unmounted it", d.Dir())
+	}
+	return err
 }
 
 // Dirty returns how many bytes would be lost by a crash now, in whole pages.

@@ -187,7 +187,9 @@ func (f Fault) problem(h *ours) (text string, dirty bool) {
 	if f.Undone < 0 {
 		return fmt.Sprintf("%s was asked to end (op %d) without an outcome", what, f.Undo), false
 	}
-	if op := h.op(f.Undone); !op.Error.IsNil() || !hasEvidence(op) {
+	if op := h.op(f.Undone); errorClass(op) == "lapsed" {
+		return fmt.Sprintf("%s did not stay in force (op %d): %s", what, f.Undone, errorText(op)), false
+	} else if !op.Error.IsNil() || !hasEvidence(op) {
 		return fmt.Sprintf("%s has no evidence of its end (op %d): %s", what, f.Undone, errorText(op)), false
 	}
 	return "", false

@@ -165,29 +165,51 @@ func (b *burning) Apply(ctx context.Context) error {
 // burnWindow is how long a burner is watched.
 const burnWindow = 500 * time.Millisecond
 
+// heat is what a burner did since it began, in shares of one core.
+type heat struct {
+	beside              victim
+	ticks               uint64
+	took                time.Duration
+	used, wanted, asked float64
+	little              bool // too little for what was asked
+}
+
+func (h heat) String() string {
+	return fmt.Sprintf("burner beside %s: used %s of a core and wanted %s, expected up to %s", h.beside, percentText(h.used), percentText(h.wanted), percentText(h.asked))
+}
+
+func (b *burning) heat(i int) (heat, error) {
+	f := &b.fires[i]
+	h := heat{beside: b.victims[i], took: time.Since(f.began), asked: b.share * float64(len(f.cores))}
+	var err error
+	if h.ticks, err = (victim{h.beside.node, f.helper.Process}).used(); err != nil {
+		return h, fmt.Errorf("burner: %w", err)
+	}
+	h.used = float64(time.Duration(h.ticks)*tickTime) / float64(h.took)
+	queued, _ := load.Waited(f.helper.Process) // 0 where the kernel does not tell
+	// On a crowded machine the burner stands in the queue, and so before the node.
+	h.wanted = h.used + float64(queued)/float64(h.took)
+	h.little = h.used < h.asked/10 && h.wanted < h.asked/2
+	return h, nil
+}
+
 func (b *burning) Probe(ctx context.Context) (history.Value, error) {
 	seen := make([]history.Value, len(b.victims))
 	err := each(len(b.victims), func(i int) error {
 		f, v := &b.fires[i], b.victims[i]
 		return await(ctx, look, func() (string, error) {
-			burner := victim{v.node, f.helper.Process}
-			ticks, err := burner.used()
+			got, err := b.heat(i)
 			if err != nil {
-				return "", fmt.Errorf("burner: %w", err)
+				return "", err
 			}
-			took := time.Since(f.began)
-			used := float64(time.Duration(ticks)*tickTime) / float64(took)
-			queued, _ := load.Waited(f.helper.Process) // 0 where the kernel does not tell
-			// On a crowded machine the burner stands in the queue, and so before the node.
-			pressed := used + float64(queued)/float64(took)
-			if asked := b.share * float64(len(f.cores)); took < burnWindow || ticks < 2 || used < asked/10 && pressed < asked/2 {
-				return fmt.Sprintf("burner beside %s: used %s of a core and wanted %s, expected up to %s", v, percentText(used), percentText(pressed), percentText(asked)), nil
+			if got.took < burnWindow || got.ticks < 2 || got.little {
+				return got.String(), nil
 			}
 			kvs := append(identity(f.helper.Process),
 				history.Keyword("cores"), history.Int(int64(len(f.cores))),
-				history.Keyword("used-share"), history.FloatOf(used),
-				history.Keyword("wanted-share"), history.FloatOf(pressed),
-				history.Keyword("window-ms"), history.Int(took.Milliseconds()))
+				history.Keyword("used-share"), history.FloatOf(got.used),
+				history.Keyword("wanted-share"), history.FloatOf(got.wanted),
+				history.Keyword("window-ms"), history.Int(got.took.Milliseconds()))
 			if waited, err := load.Waited(v.id); err == nil {
 				kvs = append(kvs, history.Keyword("node-waited-ms"), history.Int((waited - f.waited).Milliseconds()))
 			}
@@ -204,9 +226,14 @@ func (b *burning) Probe(ctx context.Context) (history.Value, error) {
 func (b *burning) Stands() error {
 	var errs []error
 	for i, f := range b.fires {
-		if !f.helper.Alive() {
-			errs = append(errs, fmt.Errorf("the burner beside %s has ended before its time", b.victims[i]))
+		got, err := b.heat(i)
+		switch {
+		case !f.helper.Alive():
+			err = fmt.Errorf("the burner beside %s has ended before its time", b.victims[i])
+		case err == nil && got.little:
+			err = fmt.Errorf("all in all, %s", got)
 		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -323,7 +323,7 @@ func TestTakenOff(t *testing.T) {
 			if err := f.Possible(n.reach()); err != nil {
 				t.Skipf("NOT TESTED: %v", err)
 			}
-			app, err := f.Plan(t.Context(), n, seeded(1))
+			app, err := f.Plan(t.Context(), n, seeded(7)) // marks of helpers follow from it
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,7 +47,7 @@ func (f rpcDropFault) Explain() string {
 	return "Loses requests in the proxy before a node's RPC: request closes the connection before the node has seen anything; " +
 		"response does so when the node has answered, so that what was asked is done and only the news is lost; " +
 		"hang is request with the connection left open and silent. One of them is drawn where none is named, and 30 % of the requests are hit. " +
-		"Of a batch only the element is lost. " +
+		"Of a batch only the element is lost, of a WebSocket subscription a single announcement: the checker sub does not hold that against the node. " +
 		"It bites when the proxy has lost a request of a client, or, for response, an answer that the node had given. " + f.explain()
 }
 

@@ -28,9 +28,9 @@ type trouble struct {
 type fault struct {
 	kind     string
 	targets  []string
-	op       int
-	from, to int64
-	restarts bool // it may end the processes of its targets
+	op, end  int   // positions of its request, and of the outcome of its undoing or the last there can be
+	from, to int64 // times of those
+	restarts bool  // it may end the processes of its targets
 }
 
 // always is a time after all others.
@@ -47,11 +47,11 @@ func (t *trouble) pairsSoFar() (list []fault) {
 	for _, f := range checker.Faults(&history.History{Ops: t.nemesis}) {
 		one := fault{
 			kind: strings.TrimPrefix(f.Name, "start-"), targets: f.Targets,
-			op: t.nemesisAt[f.Request], from: t.nemesis[f.Request].Time, to: always,
+			op: t.nemesisAt[f.Request], end: math.MaxInt, from: t.nemesis[f.Request].Time, to: always,
 			restarts: f.Restarts,
 		}
 		if f.Undone >= 0 && t.nemesis[f.Undone].Error.IsNil() {
-			one.to = t.nemesis[f.Undone].Time
+			one.to, one.end = t.nemesis[f.Undone].Time, t.nemesisAt[f.Undone]
 		}
 		list = append(list, one)
 	}
@@ -62,6 +62,18 @@ func (t *trouble) pairsSoFar() (list []fault) {
 // at most so long before.
 func (f *fault) hits(node string, at, after int64) bool {
 	return at >= f.from && (f.to == always || at <= f.to+after) && slices.Contains(f.targets, node)
+}
+
+// answersChanged returns the fault of the RPC layer that was in force on the node
+// some time between two positions: what came from the node meanwhile may be late, or
+// lost on its way. O(ops of the nemesis so far).
+func (r *Reader) answersChanged(node int32, from, to int) (fault, bool) {
+	for _, f := range r.pairsSoFar() {
+		if strings.HasPrefix(f.kind, "rpc-") && f.op <= to && f.end >= from && slices.Contains(f.targets, r.nodeName(node)) {
+			return f, true
+		}
+	}
+	return fault{}, false
 }
 
 // destroyedBefore returns the first fault before that position which took data from

@@ -1,8 +1,11 @@
 package chain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
+	"slices"
 
 	"github.com/jepgo/jepgo/checker"
 	"github.com/jepgo/jepgo/history"
@@ -26,7 +29,9 @@ import (
 //     within the grace. Where every block is final and the chain has another block
 //     there in the end, it is invalid: nobody ever had it.
 //
-// A stream that was lost or opened anew begins again. O(n + events) time, 40 bytes
+// A stream that was lost or opened anew begins again. What is missing in a stream
+// while a fault of the node's RPC is in force, which may lose or delay what the node
+// announced, is a warning. O(n + events) time, 40 bytes
 // for each log that is announced.
 func Sub(o Options) checker.Checker {
 	return checker.Streamed(func() checker.Stream { return NewReader().Sub(o) })
@@ -45,6 +50,7 @@ type sub struct {
 	tops                        []top // node → its highest head
 	heads, logN, served, unserv int
 	unserved                    []unserved
+	excused                     map[[2]int]bool // node and op of the fault that was warned of
 	found                       findings
 }
 
@@ -167,9 +173,28 @@ func (c *sub) headBatch(it *item, s *liveStream, events history.View) {
 	c.found.facts++
 	if _, died := c.r.endedBetween(it.node, int(due.op), it.at); !died && due.n > s.top {
 		s.lag = true
-		c.found.report("sub-complete", []int{int(due.op), it.at}, saying(
-			"%s showed block %d as its head (op %d), and four batches later its stream of heads has announced none above %d (op %d).", c.r.nodeName(it.node), due.n, due.op, s.top, it.at))
+		said := fmt.Sprintf("%s showed block %d as its head (op %d), and four batches later its stream of heads has announced none above %d (op %d)", c.r.nodeName(it.node), due.n, due.op, s.top, it.at)
+		if !c.excuse(it.node, int(due.op), it.at, said) {
+			c.found.report("sub-complete", []int{int(due.op), it.at}, saying("%s.", said))
+		}
 	}
+}
+
+// excuse warns, once for each node and fault, where a fault of the node's RPC between
+// those positions explains what was said.
+func (c *sub) excuse(node int32, from, to int, said string) bool {
+	f, ok := c.r.answersChanged(node, from, to)
+	if !ok {
+		return false
+	}
+	if k := [2]int{int(node), f.op}; !c.excused[k] {
+		if c.excused == nil {
+			c.excused = make(map[[2]int]bool)
+		}
+		c.excused[k] = true
+		c.found.warn("%s, which %s (op %d) explains", said, f.kind, f.op)
+	}
+	return true
 }
 
 // log reads [n "0xh" i "0xtx" e removed?].
@@ -275,6 +300,7 @@ func (c *sub) leftOut(e *ending, streams []*liveStream) {
 		if first == nil {
 			continue
 		}
+		var around func(n int64) (before, after int)
 		for i := range c.r.acks.n {
 			a := c.r.acks.at(i)
 			if a.f != opEmit || a.typ != history.OK || a.log < 0 || a.n <= first.n || a.n >= last.n {
@@ -287,9 +313,38 @@ func (c *sub) leftOut(e *ending, streams []*liveStream) {
 			if s.logs[[2]id{a.h, a.log}] != nil {
 				continue
 			}
-			c.found.reportTxs("sub-complete", []string{c.r.say(a.tx)}, []int{int(a.at), int(first.at), int(last.at)}, saying(
-				"%s did not announce log %d of block %d %s, which transaction %s emitted (op %d), in a stream with logs of block %d (op %d) and %d (op %d).",
-				c.r.nodeName(s.node), a.log, a.n, c.r.short(a.h), c.r.short(a.tx), a.at, first.n, first.at, last.n, last.at))
+			if around == nil {
+				around = neighbours(s)
+			}
+			said := fmt.Sprintf("%s did not announce log %d of block %d %s, which transaction %s emitted (op %d), in a stream with logs of block %d (op %d) and %d (op %d)",
+				c.r.nodeName(s.node), a.log, a.n, c.r.short(a.h), c.r.short(a.tx), a.at, first.n, first.at, last.n, last.at)
+			if before, after := around(a.n); c.excuse(s.node, before, after, said) {
+				continue
+			}
+			c.found.reportTxs("sub-complete", []string{c.r.say(a.tx)}, []int{int(a.at), int(first.at), int(last.at)}, saying("%s.", said)).nodes = []string{c.r.nodeName(s.node)}
 		}
+	}
+}
+
+// neighbours returns where a stream announced the nearest logs below a height, and
+// above it. O(logs × log logs) time and 24 bytes for each log, once; then O(log logs).
+func neighbours(s *liveStream) func(n int64) (before, after int) {
+	logs := make([]*announced, 0, len(s.logs))
+	for _, l := range s.logs {
+		logs = append(logs, l)
+	}
+	slices.SortFunc(logs, func(a, b *announced) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.at, b.at)) })
+	return func(n int64) (before, after int) {
+		at, _ := slices.BinarySearchFunc(logs, n, func(l *announced, n int64) int { return cmp.Compare(l.n, n) })
+		if before = 0; at > 0 {
+			before = int(logs[at-1].at)
+		}
+		for at < len(logs) && logs[at].n <= n {
+			at++
+		}
+		if after = math.MaxInt; at < len(logs) {
+			after = int(logs[at].at)
+		}
+		return before, after
 	}
 }

@@ -173,7 +173,7 @@ func TestStatsMeasures(t *testing.T) {
 		t.Errorf("not measured: %v", want)
 	}
 	for _, s := range NemesisFaults().Check(context.Background(), h).Stats {
-		if s.Name == "kill" && s.Value != "once, 4ms in force" {
+		if s.Name == "kill" && s.Value != "once, 4ms in force (n2 0.0s to 0.0s)" {
 			t.Errorf("kill was in force %q", s.Value)
 		}
 	}
@@ -207,11 +207,11 @@ func TestInForce(t *testing.T) {
 		ops  [][]history.Op
 		want string
 	}{
-		{[][]history.Op{fault("", "")}, "once, 2s in force"},
-		{[][]history.Op{fault("", ""), fault("", "")}, "2 times, 4s in force"},
+		{[][]history.Op{fault("", "")}, "once, 2s in force (n1 1.0s to 3.0s)"},
+		{[][]history.Op{fault("", ""), fault("", "")}, "2 times, 4s in force (n1 1.0s to 3.0s, n1 1.0s to 3.0s)"},
 		{[][]history.Op{fault("no-evidence", "")}, "once, not known to have been in force"},
 		{[][]history.Op{fault("", "lapsed")}, "once, not known to have been in force"},
-		{[][]history.Op{fault("", ""), fault("no-evidence", ""), fault("", "lapsed")}, "3 times, 2s in force in 1 of them; of the others it is not known"},
+		{[][]history.Op{fault("", ""), fault("no-evidence", ""), fault("", "lapsed")}, "3 times, 2s in force in 1 of them (n1 1.0s to 3.0s); of the others it is not known"},
 		{[][]history.Op{fault("", "not-undone")}, "once, not known to have been in force"},
 	} {
 		h := &history.History{Ops: slices.Concat(c.ops...)}
@@ -263,5 +263,42 @@ func TestValuesNumberEqualValuesAlike(t *testing.T) {
 	}
 	if !vs.Value(one).Equal(history.Int(42)) || !vs.Value(99).IsNil() {
 		t.Error("a number does not lead back to its value")
+	}
+}
+
+// TestFaultRemarks: what is worth knowing of a fault that bit and was undone.
+func TestFaultRemarks(t *testing.T) {
+	h, err := history.ReadAll(strings.NewReader(`
+{:type :info :process :jepgo :f :test :value {:version "1" :profile :bft :workloads [:head] :nodes ["n1" "n2"] :nemesis [:disk-flip :wipe :power]}}
+{:type :info :process :nemesis :f :start-disk-flip :value {:nodes ["n1" "n2"]}}
+{:type :info :process :nemesis :f :start-disk-flip :value {:targets {:nodes ["n1" "n2"]} :requested 1 :measured 1000000000 :evidence {"n1" {:canary-flipped 1} "n2" {:canary-flipped 1}}}}
+{:type :info :process :nemesis :f :stop-disk-flip :value {:nodes ["n1" "n2"]}}
+{:type :info :process :nemesis :f :stop-disk-flip :value {:targets {:nodes ["n1" "n2"]} :requested 3000000000 :measured 4000000000 :evidence {"n1" {:operations 5 :hits 0} "n2" {:operations 7 :hits 0}}}}
+{:type :info :process :nemesis :f :start-disk-flip :value {:nodes ["n1" "n2"]}}
+{:type :info :process :nemesis :f :start-disk-flip :value {:targets {:nodes ["n1" "n2"]} :requested 1 :measured 5000000000 :evidence {"n1" {:canary-flipped 1} "n2" {:canary-flipped 1}}}}
+{:type :info :process :nemesis :f :stop-disk-flip :value {:nodes ["n1" "n2"]}}
+{:type :info :process :nemesis :f :stop-disk-flip :value {:targets {:nodes ["n1" "n2"]} :requested 6000000000 :measured 7000000000 :evidence {"n1" {:operations 5 :hits 0} "n2" {:operations 7 :hits 1}}}}
+{:type :info :process :nemesis :f :start-wipe :value {:nodes ["n2"]}}
+{:type :info :process :nemesis :f :start-wipe :value {:targets {:nodes ["n2"]} :requested 1 :measured 8000000000 :evidence {"n2" {:files 3}}}}
+{:type :info :process :nemesis :f :stop-wipe :value {:nodes ["n2"]}}
+{:type :info :process :nemesis :f :stop-wipe :value {:targets {:nodes ["n2"]} :requested 9000000000 :measured 9500000000 :evidence {"n2" {:finding "node n2 did not come back: it ended; the end of its log"}}}}
+{:type :info :process :jepgo :f :interrupted :value nil}
+`), history.EDN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := NemesisFaults().Check(context.Background(), h)
+	if want := "power was asked for but never injected: the run was interrupted"; r.Verdict != Unknown || r.Reason != want {
+		t.Errorf("%v: %q, want unknown: %q", r.Verdict, r.Reason, want)
+	}
+	want := []string{
+		"disk-flip of n1, n2 (op 1) hit jepgo's own file on the disk, but none of 12 operations of the node (op 4)",
+		"wipe of n2 (op 9): node n2 did not come back: it ended (op 12)",
+	}
+	if !slices.Equal(r.Warnings, want) {
+		t.Errorf("warnings %q, want %q", r.Warnings, want)
+	}
+	if len(r.Stats) == 0 || r.Stats[0].Value != "2 times, 3s in force (n1 n2 1.0s to 3.0s, n1 n2 5.0s to 6.0s)" {
+		t.Errorf("stats %v", r.Stats)
 	}
 }

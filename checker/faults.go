@@ -18,7 +18,8 @@ import (
 // fault is Valid. A kind of fault that was asked for by name and never injected,
 // or a fault whose moment never came, makes the run Unknown: what it was to test
 // was not tested. Of the kinds that only "all" asked for, those that found no time
-// are warnings. O(n) time and memory.
+// are warnings; so is a node that did not come back, and a fault of a disk that hit
+// jepgo's own file on it and nothing of the node's. O(n) time and memory.
 func NemesisFaults() Checker { return Streamed(NemesisFaultsStream) }
 
 // NemesisFaultsStream is NemesisFaults for a history that passes by. It keeps the
@@ -51,7 +52,7 @@ func (c *nemesisFaults) Finish(ctx context.Context, _ history.Source) Result {
 		}
 		return r
 	}
-	var dirty, doubts []string
+	var dirty, doubts, doubtful []string
 	why := "" // of the first doubt
 	kinds := make(map[string]*inForce)
 	for _, f := range faults {
@@ -73,6 +74,7 @@ func (c *nemesisFaults) Finish(ctx context.Context, _ history.Source) Result {
 			kinds[name] = kind
 		}
 		kind.add(h, f, problem == "")
+		doubtful = append(doubtful, f.remarks(h)...)
 	}
 	never := notInjected(h)
 	r.Facts += len(never)
@@ -86,6 +88,8 @@ func (c *nemesisFaults) Finish(ctx context.Context, _ history.Source) Result {
 		kinds[name] = &inForce{}
 		cause := "the run was too short"
 		switch {
+		case h.interrupted():
+			cause = "the run was interrupted"
 		case len(dirty) > 0:
 			cause = "no fault follows one that could not be undone"
 		case early != "":
@@ -104,14 +108,14 @@ func (c *nemesisFaults) Finish(ctx context.Context, _ history.Source) Result {
 	}
 	problems := append(dirty, doubts...)
 	if len(problems) == 0 {
-		r.Verdict, r.Warnings = Valid, missing
+		r.Verdict, r.Warnings = Valid, append(doubtful, missing...)
 		r.Reason = fmt.Sprintf("each of %d faults was seen to bite and to be undone", len(faults))
 		if len(faults) == 1 {
 			r.Reason = "the one fault was seen to bite and to be undone"
 		}
 		return r
 	}
-	r.Reason, r.Warnings = problems[0], append(problems[1:], missing...)
+	r.Reason, r.Warnings = problems[0], slices.Concat(problems[1:], doubtful, missing)
 	if len(dirty) > 0 {
 		r.Reason = "dirty: " + r.Reason
 	} else {
@@ -164,6 +168,43 @@ func notInjected(h *ours) []string {
 		}
 	}
 	return never
+}
+
+// interrupted is whether somebody ended the run's main phase before its time.
+func (o *ours) interrupted() bool {
+	return slices.ContainsFunc(o.ops, func(op history.Op) bool { return op.F == "interrupted" && op.Process == history.Runner() })
+}
+
+// remarks are what is worth knowing of f though it bit and was undone.
+func (f Fault) remarks(h *ours) (said []string) {
+	if f.Undone < 0 {
+		return nil
+	}
+	op := h.op(f.Undone)
+	evidence, _ := op.Value.Field("evidence")
+	missed, operations := 0, int64(0)
+	name := strings.TrimPrefix(f.Name, "start-")
+	for _, node := range f.Targets {
+		seen, ok := evidence.Field(node)
+		if !ok {
+			continue
+		}
+		if finding := textOf(seen, "finding"); finding != "" {
+			finding, _, _ = strings.Cut(finding, "; the end of ") // its log, which the op has
+			said = append(said, fmt.Sprintf("%s of %s (op %d): %s (op %d)", name, node, f.Request, finding, f.Undone))
+		}
+		if hits, told := seen.Field("hits"); told {
+			if n, ok := hits.Int(); ok && n == 0 {
+				missed++
+				operations += intOf(seen, "operations")
+			}
+		}
+	}
+	if missed > 0 && missed == len(f.Targets) {
+		said = append(said, fmt.Sprintf("%s of %s (op %d) hit jepgo's own file on the disk, but none of %d operations of the node (op %d)",
+			name, strings.Join(f.Targets, ", "), f.Request, operations, f.Undone))
+	}
+	return said
 }
 
 // problem is what stands against f, "" for nothing; dirty is set where it may
@@ -226,7 +267,12 @@ func errorText(op *history.Op) string {
 type inForce struct {
 	count, doubtful, measured int
 	total                     time.Duration
+	when                      []string // of each that was measured: n2 12.3s to 17.3s
 }
+
+// shownTimes bounds how many of one kind are told with their targets and times;
+// faults.edn has all.
+const shownTimes = 4
 
 func (k *inForce) add(h *ours, f Fault, sound bool) {
 	k.count++
@@ -238,6 +284,9 @@ func (k *inForce) add(h *ours, f Fault, sound bool) {
 	if from > 0 && to >= from {
 		k.measured++
 		k.total += time.Duration(to - from)
+		if k.measured <= shownTimes {
+			k.when = append(k.when, fmt.Sprintf("%s %.1fs to %.1fs", strings.Join(f.Targets, " "), float64(from)/1e9, float64(to)/1e9))
+		}
 	}
 }
 
@@ -255,7 +304,16 @@ func (k *inForce) String() string {
 	case k.measured == 0: // the ops have no times
 		return times
 	case k.measured < k.count:
-		return fmt.Sprintf("%s, %v in force in %d of them; of the others it is not known", times, total, k.measured)
+		return fmt.Sprintf("%s, %v in force in %d of them (%s); of the others it is not known", times, total, k.measured, k.times())
 	}
-	return fmt.Sprintf("%s, %v in force", times, total)
+	return fmt.Sprintf("%s, %v in force (%s)", times, total, k.times())
+}
+
+// times lists who was hit when, on the clock of the ops' :time.
+func (k *inForce) times() string {
+	text := strings.Join(k.when, ", ")
+	if more := k.measured - len(k.when); more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
 }

@@ -173,7 +173,11 @@ func (c *crashLog) judgeEnds() {
 				what = f.kind + " was in force, which does not do that"
 			}
 			c.kinds[e.node+" ended from outside"]++
-			c.found.warn("the process of %s ended (%s, op %d), and %s: something outside of jepgo did, such as the kernel when memory runs out", e.node, e.state, e.at, what)
+			who := "something outside of jepgo did, such as the kernel when memory runs out"
+			if strings.HasPrefix(e.state, "exit ") {
+				who = "it ended in order by itself, or something outside of jepgo told it to"
+			}
+			c.found.warn("the process of %s ended (%s, op %d), and %s: %s", e.node, e.state, e.at, what, who)
 		case excused:
 			c.kinds[e.node+" process-ended, under a fault"]++
 			c.found.warn("the process of %s ended by itself (%s, op %d), which %s (op %d) explains", e.node, e.state, e.at, f.kind, f.op)

@@ -30,11 +30,27 @@ func await(ctx context.Context, every time.Duration, at func() (missing string, 
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s: gave up waiting: %w", missing, context.Cause(ctx))
+			return &inVain{missing, context.Cause(ctx)}
 		case <-tick.C:
 		}
 	}
 }
+
+// inVain is a wait that ended before what it was for.
+type inVain struct {
+	missing string
+	cause   error
+}
+
+// Error leaves out a cause that says no more than that the time was over.
+func (e *inVain) Error() string {
+	if errors.Is(e.cause, context.DeadlineExceeded) {
+		return e.missing + ": gave up waiting"
+	}
+	return fmt.Sprintf("%s: gave up waiting: %v", e.missing, e.cause)
+}
+
+func (e *inVain) Unwrap() error { return e.cause }
 
 // victim is one node as kill or pause found it.
 type victim struct {

@@ -195,7 +195,7 @@ func (d *disking) closeCanaries() error {
 // bitten tells what the fault did to the node's own operations so far.
 func (d *disking) bitten(i int) []history.Value {
 	c := d.disks[i].Counters().Sub(d.was[i])
-	kvs := []history.Value{history.Keyword("operations"), history.Int(c.Reads + c.Writes + c.Fsyncs)}
+	kvs := []history.Value{history.Keyword("operations"), history.Int(c.Reads + c.Writes + c.Fsyncs), history.Keyword("hits"), history.Int(c.Bites())}
 	for _, n := range []struct {
 		name  string
 		count int64

@@ -81,6 +81,9 @@ func Heal(ctx context.Context, path string) (HealReport, error) {
 		return report, nil
 	}
 	if err != nil {
+		if j, unread := readJournal(path); unread == nil && len(j.pending) == 0 {
+			return report, nil // a file system that cannot be written, and nothing to write
+		}
 		return report, fmt.Errorf("ledger: %w", err)
 	}
 	defer f.Close()

@@ -131,7 +131,7 @@ func linksOffer(name string, r Reach, features ...link.Feature) error {
 		if len(r.Links) == 0 {
 			why = "nodes that dial each other directly leave nothing between them that could do it"
 		}
-		return fmt.Errorf("nemesis %q: needs %s: %s (%s)", name, mechanismsOf(feature), why, feature)
+		return fmt.Errorf("nemesis %q: needs %s: %s (%s)", name, mechanismsOf(features...), why, feature)
 	}
 	return nil
 }
@@ -148,11 +148,12 @@ func linksPossible(name string, ts targets, r Reach, features ...link.Feature) e
 	return ts.possible(name, r)
 }
 
-// mechanismsOf names the links that offer a feature.
-func mechanismsOf(f link.Feature) string {
+// mechanismsOf names the links that offer all of some features.
+func mechanismsOf(features ...link.Feature) string {
 	var able []string
 	for _, m := range mechanism.Names() {
-		if offered, err := mechanism.Features(m); err == nil && link.Offers(offered, f) {
+		offered, err := mechanism.Features(m)
+		if err == nil && !slices.ContainsFunc(features, func(f link.Feature) bool { return !link.Offers(offered, f) }) {
 			able = append(able, "--link "+m)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/jepgo/jepgo/history"
@@ -209,6 +210,12 @@ func (r *run) apply(ctx context.Context, t *turns, it *item, m moment) {
 	if err == nil {
 		log.Info("fault undone")
 		log.Debug("evidence that it is undone", "evidence", evidence.String())
+		for _, seen := range evidence.Elems() {
+			if finding, _ := seen.Field("finding"); finding.Text() != "" {
+				text, _, _ := strings.Cut(finding.Text(), "; the end of ")
+				log.Warn("a finding", "finding", text)
+			}
+		}
 		if err := r.Ledger.Done(id); err != nil {
 			r.fail(err)
 		}
@@ -287,7 +294,11 @@ func (r *run) undoOnce(ctx context.Context, app Application) (history.Value, err
 func (r *run) bitten(f Fault, targets history.Value, requested int64, evidence history.Value, err error) {
 	if err != nil {
 		r.out.WithoutEvidence++
-		r.problem(fmt.Sprintf("%s of %s was not seen to bite", f.Name(), targets), err)
+		what := fmt.Sprintf("%s of %s was not seen to bite", f.Name(), targets)
+		if targets.IsNil() {
+			what = f.Name() + " was not applied"
+		}
+		r.problem(what, err)
 	}
 	r.outcome(f.Start(), targets, requested, evidence, "no-evidence", err)
 }

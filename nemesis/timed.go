@@ -127,6 +127,9 @@ func (t timed) Possible(r Reach) error {
 			return fmt.Errorf("nemesis %q: %w", t.Name(), err)
 		}
 	}
+	if t.stay != nil && r.Time > 0 && t.stay.d >= r.Time {
+		return fmt.Errorf("nemesis %q: length %q: the main phase is over after %v; expected less, or a longer --time", t.Name(), t.stay, r.Time)
+	}
 	if t.stay != nil && t.stay.blocks > 0 {
 		if missing := needsChain(r); missing != "" {
 			return fmt.Errorf("nemesis %q: length %q: %s", t.Name(), t.stay, missing)

@@ -74,6 +74,11 @@ func Lengths() string {
 		"Right after a colon a + is the sign of a number: clock-bump:+10s is a jump of ten seconds, clock-bump+10s one that stays so long"
 }
 
+// Waiting says what becomes of a moment that comes at the wrong time, for help.
+func Waiting() string {
+	return "One fault is in force at a time. A moment that comes meanwhile waits for the other to be undone; of those that come again and again (epoch, every), what passed meanwhile is left out"
+}
+
 // Triggers describes what may follow the @ of a fault in --nemesis, one line
 // each, for help.
 func Triggers() []string {

@@ -93,7 +93,11 @@ func (t *test) live(ctx context.Context, stop <-chan struct{}) (err error) {
 	if err := t.load(ctx, early); err != nil {
 		return err
 	}
-	t.interrupted = early.Err() != nil
+	if t.interrupted = early.Err() != nil; t.interrupted {
+		if err := t.journal.note("interrupted", history.Value{}); err != nil {
+			return err
+		}
+	}
 	if ctx.Err() != nil {
 		return nil // healed; leave
 	}

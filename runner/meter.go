@@ -91,6 +91,9 @@ func (m *meter) seeFault(op *history.Op) {
 		switch op.F {
 		case e.Start:
 			m.inForce = e.Name
+			if targets, done := op.Value.Field("targets"); done && targets.IsNil() {
+				m.inForce = noFault // nobody was there to hit
+			}
 		case e.Stop:
 			if _, done := op.Value.Field("requested"); done {
 				m.inForce = noFault

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -138,6 +139,34 @@ func (o *Options) Check() error {
 	}
 	o.threads, err = parseConcurrency(o.Concurrency, nodes)
 	return err
+}
+
+// doubts are what Check allows and the person at the terminal may not have meant.
+func (o *Options) doubts() (said []string) {
+	turns := 0
+	for _, f := range o.faults {
+		if !strings.Contains(f.Name(), "@") {
+			turns++
+		}
+	}
+	if need := time.Duration(2*turns-1) * o.Interval; turns > 0 && o.Replay == nil && need > o.Time {
+		said = append(said, fmt.Sprintf("%d faults need some %v, each %v in force and as long a rest before the next: in --time %v not all of them will be injected", turns, need, o.Interval, o.Time))
+	}
+	for _, b := range PlantedBugs() {
+		if b.Name != o.Bug {
+			continue
+		}
+		if b.Nemesis != "" && !slices.Contains(nemesis.Asked(o.Nemesis), b.Nemesis) {
+			said = append(said, fmt.Sprintf("--bug %s shows only under --nemesis %s", b.Name, b.Nemesis))
+		}
+		for _, w := range b.Workloads {
+			if !slices.Contains(o.Workloads, w) {
+				said = append(said, fmt.Sprintf("--bug %s shows only with --workload %s", b.Name, strings.Join(b.Workloads, ",")))
+				break
+			}
+		}
+	}
+	return said
 }
 
 // Offers is what the nodes will offer beside JSON-RPC over HTTP. Of a devnet file

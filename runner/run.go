@@ -56,13 +56,17 @@ func Run(ctx context.Context, stop <-chan struct{}, o Options) (*Outcome, error)
 	o.Log = slog.New(tee{o.Log.Handler(), file})
 	o.Log.Info("run starts", "dir", run.Dir, "seed", o.Seed, "version", o.Version, "command", o.Command)
 
+	for _, doubt := range o.doubts() {
+		o.Log.Warn(doubt)
+	}
 	rec, err := history.Create(run.Path(store.HistoryFile))
 	if err != nil {
 		return out, err
 	}
 	t := &test{o: o, run: run, attached: attached, log: o.Log, journal: &journal{rec: rec, meter: newMeter()}}
 	lived := t.live(ctx, stop)
-	out.Dirty, out.Interrupted, out.Kept = t.dirty, t.interrupted, t.kept
+	out.Dirty, out.Kept = t.dirty, t.kept
+	out.Interrupted = t.interrupted || ctx.Err() != nil // also where the load was over by then
 	// The person at the terminal is told of these in other words.
 	if lived != nil {
 		slog.New(file).Error("run failed", "err", lived)

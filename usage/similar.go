@@ -25,7 +25,7 @@ func Similar(name string, known []string) (close []string) {
 	for _, k := range known {
 		other := strings.ToLower(k)
 		within := len(name) > 2 && strings.Contains(other, name) || len(other) > 2 && strings.Contains(name, other)
-		if (within || distance(name, other) <= min(2, len(name)/3)) && !slices.Contains(close, k) {
+		if (within || distance(name, other) <= min(2, (len(name)+1)/3)) && !slices.Contains(close, k) {
 			close = append(close, k)
 		}
 	}

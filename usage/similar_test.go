@@ -12,7 +12,8 @@ func TestSimilar(t *testing.T) {
 		"KILL":      {"kill", "isolate-kill"},
 		"clokc-bmp": nil, // three letters apart
 		"clock":     {"clock-bump"},
-		"puase":     nil, // of five letters one may differ, and here two do
+		"puase":     {"pause"},
+		"paws":      nil, // of four letters one may differ, and here two do
 		"pausse":    {"pause"},
 		"":          nil,
 		"x":         nil,

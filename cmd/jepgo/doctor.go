@@ -109,10 +109,16 @@ func newFinding(kind, name, doc string, err error) finding {
 
 func printFindings(w io.Writer, found []finding) error {
 	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	told := make(map[string]string) // what is missing → who said so first
 	for _, f := range found {
 		state, text := "works", f.Doc
 		if !f.Works {
 			state, text = "no", f.Missing
+			if first, again := told[text]; again {
+				text = "for the same reason as " + first
+			} else {
+				told[text] = f.Kind + " " + f.Name
+			}
 		} else if f.Namespace {
 			text += " (in a user namespace)"
 		}

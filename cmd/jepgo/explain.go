@@ -134,7 +134,7 @@ func topics() []topic {
 	}
 	ts = append(ts,
 		topic{kind: "trigger", name: "triggers", also: []string{"trigger"}, text: func() (string, error) {
-			return "After the @ of a fault, when it starts:\n  " + strings.Join(nemesis.Triggers(), "\n  ") + "\nAfter a +:\n  " + nemesis.Lengths() + "\n", nil
+			return "After the @ of a fault, when it starts:\n  " + strings.Join(nemesis.Triggers(), "\n  ") + "\n" + nemesis.Waiting() + ".\nAfter a +:\n  " + nemesis.Lengths() + "\n", nil
 		}},
 		topic{kind: "quorum", name: "quorum", text: func() (string, error) { return nemesis.Quorums(), nil }})
 	for _, w := range workloads.All() {

@@ -57,7 +57,7 @@ func readVerdict(run *store.Run) (verdict, reason string) {
 		Reason string `json:"reason"`
 	}
 	if err := json.Unmarshal(data, &results); err != nil {
-		return "-", "results.json cannot be read: " + err.Error()
+		return "-", "results.json is not one of jepgo's: see jepgo check " + run.Dir
 	}
 	switch results.Valid {
 	case true:

@@ -80,7 +80,7 @@ completed and judged. Interrupt twice: heal and leave.
 	fs.StringVar(&f.Concurrency, "concurrency", "2n", "client threads that submit transactions; 2n is twice the number of nodes")
 	fs.Float64Var(&f.Rate, "rate", 0, "client operations a second over all threads, 0 for as fast as they come")
 	fs.DurationVar(&f.Interval, "nemesis-interval", 10*time.Second, "from a fault's start to its end, and to the next start")
-	fs.Uint64Var(&f.Seed, "seed", 0, "seed of every random choice (default: drawn and printed)")
+	fs.Uint64Var(&f.Seed, "seed", 0, "seed of every random choice, 0 or more (default: drawn and printed)")
 	fs.StringVar(&f.Store, "store", "store", "directory that holds the runs")
 	fs.StringVar(&f.Name, "name", "", "name of the test in the store (default: workload and nemesis)")
 	fs.IntVar(&f.count, "test-count", 1, "run the test so many times, with seeds that follow; stops at the first that is not valid")
@@ -261,6 +261,9 @@ func (f *testFlags) replay(cmd *cobra.Command, seed uint64) string {
 
 func (f *testFlags) report(cmd *cobra.Command, out *runner.Outcome, err error) int {
 	status := cli.Valid
+	if out != nil && out.Judgement == nil {
+		status = cli.Unknown // nothing was judged, so nothing is valid
+	}
 	if out != nil && out.Judgement != nil {
 		if f.asJSON {
 			cmd.OutOrStdout().Write(out.Judgement.JSON())

@@ -47,7 +47,8 @@ func longest(ops []history.Op) (lasted time.Duration) {
 const convergeBlocks = 2
 
 // converge waits until every node has added blocks since the heal and all of
-// them agree on a recent block, and records what it saw. Not to converge is
+// them agree on a recent block, and records what it saw. It waits no longer when
+// those that give no answer have no process and all others went forward. Not to converge is
 // not an error of the run: it is for the checkers to judge.
 func (t *test) converge(ctx context.Context) error {
 	start := time.Now()
@@ -61,8 +62,10 @@ func (t *test) converge(ctx context.Context) error {
 	heads := map[string]int64{}
 	converged, forked := false, false
 	var apart split
-	for !converged && !forked && bounded.Err() == nil {
-		if t.heads(bounded, heads) == nil {
+	gone := false // what is missing does not run, and all the others went forward
+	for !converged && !forked && !gone && bounded.Err() == nil {
+		err := t.heads(bounded, heads)
+		if silent := t.silent(heads); err == nil || bounded.Err() == nil && t.dead(silent) {
 			if target < 0 {
 				target = convergeBlocks
 				for _, n := range heads {
@@ -70,8 +73,10 @@ func (t *test) converge(ctx context.Context) error {
 				}
 			}
 			low := lowest(heads)
-			apart.look(bounded, t, low)
-			if low >= target {
+			if gone = len(silent) > 0 && low >= target; len(silent) == 0 {
+				apart.look(bounded, t, low)
+			}
+			if len(silent) == 0 && low >= target {
 				same, answered := t.agree(bounded, low)
 				converged = same
 				// Where latest is final, two blocks at one height will never become
@@ -79,7 +84,7 @@ func (t *test) converge(ctx context.Context) error {
 				forked = answered && !same && t.profile.FinalTag == client.Latest
 			}
 		}
-		if converged || forked {
+		if converged || forked || gone {
 			break
 		}
 		select {
@@ -97,7 +102,7 @@ func (t *test) converge(ctx context.Context) error {
 		}
 		said := []any{"took", took.Round(time.Millisecond), "bound", bound, "heads", fmt.Sprint(heads)}
 		if silent := t.silent(heads); len(silent) > 0 {
-			said = append(said, "no-answer-from", strings.Join(silent, ","))
+			said = append(said, "no-answer-from", strings.Join(silent, ","), "runs", !t.dead(silent))
 		}
 		t.log.Warn(what, said...)
 	}
@@ -197,6 +202,20 @@ func (t *test) silent(heads map[string]int64) (names []string) {
 		}
 	}
 	return names
+}
+
+// dead is whether some nodes, but not all, have no process any more, which nobody will
+// start again. Of an attached network nobody knows.
+func (t *test) dead(names []string) bool {
+	if t.net.own == nil || len(names) == 0 || len(names) == len(t.clients) {
+		return false
+	}
+	for _, name := range names {
+		if _, up := t.net.own.Identity(name); up {
+			return false
+		}
+	}
+	return true
 }
 
 // agree reports whether every node has the same block at height n; answered is

@@ -140,12 +140,23 @@ func (c *liveness) Finish(ctx context.Context, src history.Source) checker.Resul
 	if c.firstAfter >= 0 {
 		stats = append(stats, checker.Stat{Name: "first new block after the heal", Value: "seen after " + time.Duration(c.firstAfter-c.r.healed).Round(time.Millisecond).String()})
 	}
-	if !c.converged && c.took < int64(bound.total()) {
+	if !c.converged && c.took < int64(bound.total()) && !c.moved() {
 		return leave("jepgo waited %v for one head after the heal, less than the bound of %v", time.Duration(c.took).Round(time.Millisecond), bound)
 	}
 	c.judge(nodes)
 	return c.found.result(src, c.Name(), fmt.Sprintf("%s went forward after the heal", plural(c.found.facts, "node")),
 		"no node named a block before the heal, so nothing could be compared", stats)
+}
+
+// moved is whether every node that answered after the heal is above all blocks that
+// were named before: then none of them is stuck, however long jepgo waited.
+func (c *liveness) moved() bool {
+	for _, h := range c.heads {
+		if h <= c.before {
+			return false
+		}
+	}
+	return len(c.heads) > 0
 }
 
 // silent lists the nodes that did not answer after the heal, with the ends of their

@@ -228,7 +228,14 @@ func (d *disking) Undo(ctx context.Context) error {
 	for _, on := range d.disks {
 		on.Clear()
 	}
-	return errors.Join(err, each(len(d.victims), func(i int) error { return startEnded(ctx, d.net, d.victims[i]) }))
+	return errors.Join(err, each(len(d.victims), func(i int) error {
+		// On what lies under a disk that somebody took away, the node would start as if
+		// it had never been.
+		if err := d.disks[i].InPlace(); err != nil {
+			return err
+		}
+		return startEnded(ctx, d.net, d.victims[i])
+	}))
 }
 
 func (d *disking) VerifyUndone(ctx context.Context) (history.Value, error) {

@@ -374,3 +374,28 @@ func TestPauseThatSomebodyEnds(t *testing.T) {
 		t.Errorf("error %s", e)
 	}
 }
+
+// TestDiskThatSomebodyTakes: the fault fell with the disk, and on what lies under it
+// no node is started, as one that had never been would be.
+func TestDiskThatSomebodyTakes(t *testing.T) {
+	n := diskNetFor(t, 2, true)
+	f := parseDisk(t, "disk-slow:n1")
+	app, err := f.Plan(t.Context(), n.net(), seeded(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := app.Apply(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := app.(Standing).Stands(); err != nil {
+		t.Errorf("in force, and doubted: %v", err)
+	}
+	if err := syscall.Unmount(n.disks["n1"].Dir(), syscall.MNT_DETACH); err != nil {
+		t.Fatal(err)
+	}
+	for what, err := range map[string]error{"stands": app.(Standing).Stands(), "undone": app.Undo(t.Context())} {
+		if err == nil || !strings.Contains(err.Error(), "somebody unmounted it") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -190,7 +190,13 @@ func replay(text []byte) (*journal, error) {
 		}
 		var entry line
 		if err := json.Unmarshal(text[j.size:j.size+int64(end)], &entry); err != nil {
-			return nil, &LedgerError{Line: n, Err: fmt.Errorf("expected JSON: %w", err)}
+			var kind *json.UnmarshalTypeError
+			if errors.As(err, &kind) {
+				err = fmt.Errorf("%s; expected a line as jepgo writes it", wrongKind(kind))
+			} else {
+				err = fmt.Errorf("expected JSON: %w", err)
+			}
+			return nil, &LedgerError{Line: n, Err: err}
 		}
 		if err := j.apply(n, entry); err != nil {
 			return nil, &LedgerError{Line: n, Err: err}

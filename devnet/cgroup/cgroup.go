@@ -195,7 +195,11 @@ func (g *Group) Enter(id devnet.Identity) error {
 
 func (g *Group) create() error {
 	if err := os.Mkdir(g.Path, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return g.advise(fmt.Errorf("control group: %w", err))
+		var at *fs.PathError
+		if errors.As(err, &at) {
+			err = at.Err // the group's own name says nothing to anybody
+		}
+		return g.advise(fmt.Errorf("control group in %q: %w", filepath.Dir(g.Path), err))
 	}
 	for _, s := range g.settings() {
 		if _, err := os.Stat(filepath.Join(g.Path, s.file)); err != nil && !s.optional {

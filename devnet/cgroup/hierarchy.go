@@ -189,6 +189,8 @@ func (g *Group) advise(err error) error {
 	switch {
 	case errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: mounted read-only: remount it, or use a container with --privileged or --cgroupns=host", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: this process' own group is not below /sys/fs/cgroup: mount control groups there, or use a container with --cgroupns=host", err)
 	case errors.Is(err, fs.ErrPermission) && g.Version == 2:
 		return fmt.Errorf("%w: run as root, or in a group that is yours: systemd-run --user --scope -p Delegate=yes", err)
 	case errors.Is(err, fs.ErrPermission):

@@ -12,6 +12,7 @@ import (
 type Fault struct {
 	Name    string   // :f of its start: start-partition, kill, pause
 	Targets []string // nodes, sorted; for a partition those that were cut off from somebody
+	Side    []string // of a partition: the nodes that it is about, none where it is about all
 	// Restarts says that it may end the processes of its targets, as a kill does:
 	// the request has :restarts true.
 	Restarts bool
@@ -57,7 +58,7 @@ func (o *ours) faults() []Fault {
 		case starts && !outcome:
 			last[op.F] = len(faults)
 			open[undo] = append(open[undo], len(faults))
-			faults = append(faults, Fault{Name: op.F, Targets: targets(op.Value), Restarts: restarts(op), Request: i, Begun: -1, Undo: -1, Undone: -1})
+			faults = append(faults, Fault{Name: op.F, Targets: targets(op.Value), Side: side(op.Value), Restarts: restarts(op), Request: i, Begun: -1, Undo: -1, Undone: -1})
 		case starts:
 			if at, ok := last[op.F]; ok && faults[at].Begun < 0 {
 				faults[at].Begun = i
@@ -93,6 +94,24 @@ func restarts(op *history.Op) bool {
 	v, _ := op.Value.Field("restarts")
 	yes, _ := v.Flag()
 	return op.F == "kill" || yes
+}
+
+// side lists the nodes that a partition is about.
+func side(v history.Value) []string {
+	_, cut := v.Field("cut")
+	nodes, ok := v.Field("nodes")
+	if !cut || !ok {
+		return nil
+	}
+	return texts(nodes)
+}
+
+// whom lists whom f was about, for people.
+func (f *Fault) whom() []string {
+	if len(f.Side) > 0 {
+		return f.Side
+	}
+	return f.Targets
 }
 
 // targets lists the nodes that a request names.

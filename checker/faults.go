@@ -210,7 +210,7 @@ func (f Fault) remarks(h *ours) (said []string) {
 // problem is what stands against f, "" for nothing; dirty is set where it may
 // still be in force.
 func (f Fault) problem(h *ours) (text string, dirty bool) {
-	what := fmt.Sprintf("%s of %s (op %d)", f.Name, strings.Join(f.Targets, ", "), f.Request)
+	what := fmt.Sprintf("%s of %s (op %d)", f.Name, strings.Join(f.whom(), ", "), f.Request)
 	if f.Undone >= 0 {
 		if op := h.op(f.Undone); errorClass(op) == "not-undone" {
 			return fmt.Sprintf("%s could not be seen to be undone (op %d): %s", what, f.Undone, errorText(op)), true
@@ -285,7 +285,7 @@ func (k *inForce) add(h *ours, f Fault, sound bool) {
 		k.measured++
 		k.total += time.Duration(to - from)
 		if k.measured <= shownTimes {
-			k.when = append(k.when, fmt.Sprintf("%s %.1fs to %.1fs", strings.Join(f.Targets, " "), float64(from)/1e9, float64(to)/1e9))
+			k.when = append(k.when, fmt.Sprintf("%s %.1fs to %.1fs", strings.Join(f.whom(), " "), float64(from)/1e9, float64(to)/1e9))
 		}
 	}
 }

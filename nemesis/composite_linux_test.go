@@ -37,7 +37,7 @@ func TestTogether(t *testing.T) {
 	app := pair(t, n, "n2", "pause:all")
 	app.pieces = append(pair(t, n, "n3", "partition:one").pieces, app.pieces...)
 	if cut, paused := app.pieces[0].app.Value().String(), app.pieces[1].app.Value().String(); paused != `["n2"]` ||
-		cut != `{:grudge :one, :cut {"n1" #{"n3"}, "n2" #{"n3"}, "n3" #{"n1" "n2"}}}` {
+		cut != `{:grudge :one, :nodes ["n3"], :cut {"n1" #{"n3"}, "n2" #{"n3"}, "n3" #{"n1" "n2"}}}` {
 		t.Errorf("planned on %s and %s", cut, paused)
 	}
 	if err := app.Apply(t.Context()); err != nil {

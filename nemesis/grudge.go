@@ -196,7 +196,7 @@ func oneAlone(s scene, rng *rand.Rand) (Grudge, []string, error) {
 	if len(s.only) > 0 {
 		side = s.only
 	}
-	return split(s.nodes, side), nil, nil
+	return split(s.nodes, side), side, nil
 }
 
 // subset cuts each node of a random subset, in a random order, off everybody.

@@ -269,3 +269,23 @@ func TestQuorumCountsTheDead(t *testing.T) {
 		}
 	}
 }
+
+// TestPartitionOfANode: partition:n2 is one, and that one.
+func TestPartitionOfANode(t *testing.T) {
+	n, _, _ := testNet(t, 3)
+	for _, spec := range []string{"partition:n2", "partition:one:n2", "partition:n2:one"} {
+		f := parsed(t, spec)[0]
+		if f.Name() != "partition:one:n2" {
+			t.Errorf("%s is called %s", spec, f.Name())
+		}
+		for seed := range uint64(5) {
+			app, err := f.Plan(t.Context(), n, seeded(seed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := `{:grudge :one, :nodes ["n2"], :cut {"n1" #{"n2"}, "n2" #{"n1" "n3"}, "n3" #{"n2"}}}`; app.Value().String() != want {
+				t.Errorf("planned %s, want %s", app.Value(), want)
+			}
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -30,6 +31,7 @@ func takeBackLinks(context.Context, Step) (string, error) {
 type partitionFault struct {
 	kind   *grudgeKind   // nil: another kind for each application
 	period time.Duration // of flapping; 0: drawn
+	node   string        // that one cuts off; "": drawn
 }
 
 func partitionEntry() Entry {
@@ -48,8 +50,18 @@ func newPartition(spec string) (Fault, error) {
 	if p.period > 0 && (p.kind == nil || p.kind.name != "flapping") {
 		return nil, fmt.Errorf("period %v: expected it with flapping only", p.period)
 	}
+	if p.node != "" && p.kind == nil {
+		i := slices.IndexFunc(grudgeKinds(), func(k grudgeKind) bool { return k.name == oneNode })
+		p.kind = &grudgeKinds()[i]
+	}
+	if p.node != "" && p.kind.name != oneNode {
+		return nil, fmt.Errorf("node %q: expected it with the grudge %s only, or with none", p.node, oneNode)
+	}
 	return p, nil
 }
+
+// oneNode is the grudge that may be told which node.
+const oneNode = "one"
 
 func (p *partitionFault) params() []param {
 	return []param{
@@ -65,6 +77,16 @@ func (p *partitionFault) params() []param {
 				return false, nil
 			},
 		},
+		{
+			doc: "a node such as n2, to be cut off alone",
+			take: func(part string) (bool, error) {
+				if !isNode(part) {
+					return false, nil
+				}
+				p.node = part
+				return true, nil
+			},
+		},
 		duration(&p.period, "the period of flapping such as 2s", 100*time.Millisecond, time.Hour),
 	}
 }
@@ -77,7 +99,7 @@ func (p partitionFault) Name() string {
 	if p.period > 0 {
 		name += ":" + p.period.String()
 	}
-	return name
+	return name + suffix(p.node)
 }
 
 func (partitionFault) Start() string { return partitionStart }
@@ -119,6 +141,9 @@ func (p partitionFault) Possible(r Reach) error {
 	if err := linksOffer(p.Name(), r, link.FeatureCut); err != nil {
 		return err
 	}
+	if n, _ := strconv.Atoi(strings.TrimPrefix(p.node, "n")); n > r.Nodes {
+		return fmt.Errorf("nemesis %q: node %q: there are %d nodes", p.Name(), p.node, r.Nodes)
+	}
 	kinds := p.kinds()
 	least := slices.MinFunc(kinds, func(a, b grudgeKind) int { return a.min - b.min }).min
 	if r.Nodes < least {
@@ -152,6 +177,9 @@ func (p partitionFault) Plan(ctx context.Context, net Net, rng *rand.Rand) (Appl
 		return nil, fmt.Errorf("nemesis %q: %w", p.Name(), err)
 	}
 	s := scene{nodes: net.Nodes, power: power, only: net.Only}
+	if p.node != "" && len(s.only) == 0 {
+		s.only = []string{p.node}
+	}
 	for range planTries {
 		kind := drawGrudgeKind(kinds, rng)
 		if kind.role && s.proposer == "" {

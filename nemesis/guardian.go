@@ -19,8 +19,9 @@ import (
 // Guard: Program --ledger PATH.
 const GuardianCommand = "guardian"
 
-// guardianLog is the guardian's log, beside the ledger.
-const guardianLog = "guardian.log"
+// GuardianLog is the guardian's log, beside the ledger: empty where it had nothing to
+// do.
+const GuardianLog = "guardian.log"
 
 const (
 	// heartbeat is how often the owner of a ledger shows that it does its work.
@@ -64,7 +65,7 @@ func StartGuardian(ledger string, logger *slog.Logger) (*Guardian, error) {
 	if err != nil {
 		return nil, fmt.Errorf("guardian: %w", err)
 	}
-	log, err := os.OpenFile(filepath.Join(filepath.Dir(ledger), guardianLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	log, err := os.OpenFile(filepath.Join(filepath.Dir(ledger), GuardianLog), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("guardian: %w", err)
 	}

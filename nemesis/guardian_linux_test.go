@@ -75,7 +75,7 @@ func TestGuardianEnds(t *testing.T) {
 	if err := g.Close(); err != nil {
 		t.Error(err)
 	}
-	if log, err := os.ReadFile(filepath.Join(filepath.Dir(path), guardianLog)); err != nil || len(log) > 0 {
+	if log, err := os.ReadFile(filepath.Join(filepath.Dir(path), GuardianLog)); err != nil || len(log) > 0 {
 		t.Errorf("log %q, %v", log, err)
 	}
 }

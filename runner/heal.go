@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 
 	"github.com/jepgo/jepgo/devnet/child"
@@ -51,6 +52,20 @@ func Heal(ctx context.Context, root string, bound time.Duration, log *slog.Logge
 		did = append(did, fmt.Sprintf("node process without a jepgo ended: %v", s))
 	}
 	return did, errors.Join(append(errs, err)...)
+}
+
+// Guarded names the guardian's log of the newest run below root, where that guardian
+// has taken something back; "" where it has not.
+func Guarded(root string) string {
+	runs, err := store.List(root)
+	if err != nil || len(runs) == 0 {
+		return ""
+	}
+	log := runs[0].Path(nemesis.GuardianLog)
+	if info, err := os.Stat(log); err != nil || info.Size() == 0 {
+		return ""
+	}
+	return log
 }
 
 func pending(run *store.Run) bool {

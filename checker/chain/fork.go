@@ -201,14 +201,15 @@ func (r *Reader) nodesText() string {
 // said is what nodes said when no anomaly was found: that they agree on blocks,
 // which is more than agreeing on what each block is.
 func (c *fork) said() string {
-	heights := make(map[int64]bool)
+	heights, placed := make(map[int64]bool), 0 // blocks of which a height was told: of a parent it may not be
 	for i := range c.r.blocks {
 		if b := &c.r.blocks[i]; b.nOp >= 0 {
 			heights[b.n] = true
+			placed++
 		}
 	}
 	all := plural(len(c.r.blocks), "block")
-	if more := len(c.r.blocks) - len(heights); more > 0 && len(heights) > 0 {
+	if placed > len(heights) {
 		return fmt.Sprintf("do not contradict each other on any of %s, some of them at one height", all)
 	}
 	return "agree on " + all

@@ -48,6 +48,9 @@ is left alone: then the exit status is 3 if it has a fault in force.
 				return fmt.Errorf("%w; whatever the store, %d leftovers of dead runs were found on this machine, and removed", noStore, len(healed))
 			case len(healed) == 0:
 				fmt.Fprintln(cmd.OutOrStdout(), "nothing to heal: no ledger in the store has a fault in force, and no dead run left anything on this machine")
+				if log := runner.Guarded(root); log != "" {
+					fmt.Fprintf(cmd.OutOrStdout(), "what the newest run had in force when it died its guardian took back: see %s\n", log)
+				}
 			}
 			return nil
 		},

@@ -96,14 +96,28 @@ func restarts(op *history.Op) bool {
 	return op.F == "kill" || yes
 }
 
-// side lists the nodes that a partition is about.
-func side(v history.Value) []string {
-	_, cut := v.Field("cut")
-	nodes, ok := v.Field("nodes")
-	if !cut || !ok {
+// side lists the nodes that a partition is about: those that it names, or else those
+// that were cut off from the most others.
+func side(v history.Value) (nodes []string) {
+	cut, ok := v.Field("cut")
+	if !ok {
 		return nil
 	}
-	return texts(nodes)
+	if named, ok := v.Field("nodes"); ok {
+		return texts(named)
+	}
+	most := 0
+	for elems, i := cut.Elems(), 0; i+1 < len(elems); i += 2 {
+		n := len(elems[i+1].Elems())
+		if n > most {
+			most, nodes = n, nil
+		}
+		if n == most {
+			nodes = append(nodes, elems[i].Text())
+		}
+	}
+	slices.Sort(nodes)
+	return nodes
 }
 
 // whom lists whom f was about, for people.

@@ -18,7 +18,7 @@ var rooms = map[string][]string{
 	"usage":     {},
 	"history":   {},
 	"gen":       {"usage", "history"},
-	"checker":   {"usage", "history"},
+	"checker":   {"history"},
 	"claims":    {"usage", "history", "checker"},
 	"client":    {"history"},
 	"workloads": {"usage", "client", "history", "checker", "claims"},

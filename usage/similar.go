@@ -25,18 +25,16 @@ func Similar(name string, known []string) (close []string) {
 	for _, k := range known {
 		other := strings.ToLower(k)
 		within := len(name) > 2 && strings.Contains(other, name) || len(other) > 2 && strings.Contains(name, other)
-		if (within || Distance(name, other) <= min(2, (len(name)+1)/3)) && !slices.Contains(close, k) {
+		if (within || distance(name, other) <= min(2, (len(name)+1)/3)) && !slices.Contains(close, k) {
 			close = append(close, k)
 		}
 	}
 	return close[:min(len(close), mostSimilar)]
 }
 
-// Distance is how many letters must be put in, taken out or changed to make b of a
-// (Levenshtein 1965). Texts longer than any name are cut. O(length²) time.
-func Distance(a, b string) int {
-	const longest = 64
-	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
+// distance is how many letters must be put in, taken out or changed to make b of a
+// (Levenshtein 1965).
+func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -32,7 +32,6 @@ import (
 	"strings"
 
 	"github.com/jepgo/jepgo/checker/txn/lattice"
-	"github.com/jepgo/jepgo/usage"
 )
 
 // Options says what a history of transactions is judged by. The zero Options
@@ -174,7 +173,7 @@ func nearest(name string, known []string) []string {
 	}
 	var near []candidate
 	for _, k := range known {
-		d := usage.Distance(strings.ToLower(name), strings.ToLower(k))
+		d := distance(strings.ToLower(name), strings.ToLower(k))
 		if strings.Contains(strings.ToLower(k), strings.ToLower(name)) {
 			d = min(d, 2)
 		}
@@ -188,4 +187,29 @@ func nearest(name string, known []string) []string {
 		names = append(names, c.name)
 	}
 	return names
+}
+
+// distance is how many letters have to be put in, taken out or changed to make
+// one text the other (Levenshtein). Texts longer than any name are cut.
+func distance(a, b string) int {
+	const longest = 64
+	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			next := min(row[j], row[j+1]) + 1
+			if a[i] == b[j] {
+				next = min(next, diagonal)
+			} else {
+				next = min(next, diagonal+1)
+			}
+			diagonal, row[j+1] = row[j+1], next
+		}
+	}
+	return row[len(b)]
 }

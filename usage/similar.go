@@ -33,8 +33,10 @@ func Similar(name string, known []string) (close []string) {
 }
 
 // distance is how many letters must be put in, taken out or changed to make b of a
-// (Levenshtein 1965).
+// (Levenshtein 1965). Texts longer than any name are cut.
 func distance(a, b string) int {
+	const longest = 64
+	a, b = a[:min(len(a), longest)], b[:min(len(b), longest)]
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
